@@ -24,6 +24,7 @@ using Versions = std::map<std::string, std::string>;
 struct FileText {
   std::string path;  // absolute
   std::string text;
+  bool operator==(const FileText&) const = default;
 };
 
 // A function in a file, with the texts that replace files on disk; the entry file is always among them.
@@ -31,6 +32,7 @@ struct Source {
   std::string file;
   std::string function;
   std::vector<FileText> files;
+  bool operator==(const Source&) const = default;
 };
 
 // Limits of each process of a job.
@@ -43,9 +45,9 @@ struct Limits {
 // An error of the user's code. `stage`: import, resolve, inputs, trace, lower, export, compile, run.
 struct CodeError {
   std::string stage;
-  std::string type;     // exception class
-  std::string message;  // whole
-  std::string cause;    // whole, of __cause__
+  std::string type;                // exception class
+  std::string message;             // whole
+  std::string cause;               // whole, of __cause__
   std::vector<SourceSpan> frames;  // innermost first
   std::string traceback;
 };
@@ -128,11 +130,13 @@ struct CompileReport : JobReport {
 struct CheckShape {
   std::string name;
   std::vector<kernels::InputSpec> inputs;
+  bool operator==(const CheckShape&) const = default;
 };
 
 struct Tolerance {
   double reference_factor = 2;  // allowed multiple of the reference's own error
   double floor_relative = 0;    // 0: from the output's type
+  bool operator==(const Tolerance&) const = default;
 };
 
 struct JudgeRequest {
@@ -213,12 +217,12 @@ class Toolchain {
 
 // Which worker a run needs.
 struct ToolchainOptions {
-  std::string python;   // --python or the setting; empty: found
-  std::string file;     // the user's file: its folder decides on .venv and must be readable in the sandbox
-  std::vector<std::string> readable_folders;        // more folders that imports may need
+  std::string python;  // --python or the setting; empty: found
+  std::string file;    // the user's file: its folder decides on .venv and must be readable in the sandbox
+  std::vector<std::string> readable_folders;  // more folders that imports may need
   std::string working_directory;
   std::map<std::string, std::string> environment;  // of the client: PATH, VIRTUAL_ENV, HOME, XDG_DATA_HOME, …
-  std::string sandbox;  // auto, bubblewrap, landlock, none; empty: auto
+  std::string sandbox;                             // auto, bubblewrap, landlock, none; empty: auto
 };
 
 // Starts workers or hands out running ones; owns them. Thread-safe.
