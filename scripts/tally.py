@@ -1,9 +1,10 @@
-"""Adds up test cases from the JUnit files below a folder; prints "N passed, N failed, N skipped" as the last line.
+"""Adds up test cases from JUnit files below a folder; prints "N passed, N failed, N skipped" as the last
+line.
 
 usage: tally.py FOLDER FAILED_PARTS
 
-A part can fail without a failing case: a linter, or a test binary that crashed before it wrote its file. Then
-the number of failed parts is what counts as failed, so that the line never says 0 after a failure.
+A part can fail without a failing case: a linter, or a test binary that crashed before it wrote its file.
+Then the number of failed parts is what counts as failed, so that the line never says 0 after a failure.
 """
 
 from __future__ import annotations
