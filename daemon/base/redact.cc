@@ -158,7 +158,7 @@ std::string PercentEncode(std::string_view value) {
   return result;
 }
 
-void ReplaceAll(std::string& text, std::string_view what) {
+void HideAll(std::string& text, std::string_view what) {
   size_t at = 0;
   while ((at = text.find(what, at)) != std::string::npos) {
     text.replace(at, what.size(), kHidden);
@@ -198,7 +198,7 @@ std::string Redactor::RedactRegistered(std::string_view text) const {
   std::string result(text);
   std::shared_lock lock(mutex_);
   for (const Secret& secret : secrets_) {
-    for (const std::string& form : secret.forms) ReplaceAll(result, form);
+    for (const std::string& form : secret.forms) HideAll(result, form);
   }
   return result;
 }
