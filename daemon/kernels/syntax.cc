@@ -2,7 +2,7 @@
 #include "daemon/kernels/syntax.h"
 
 #include <algorithm>
-#include <map>
+#include <cctype>
 #include <numeric>
 
 #include "daemon/kernels/tree.h"
@@ -207,22 +207,27 @@ bool IsSequence(const Node& node) {
          node.Is("tuple_pattern") || node.Is("list_pattern");
 }
 
-void BindConstant(const Node& target, const Node& value, std::vector<ModuleConstant>& constants) {
+void BindConstant(const Node& target, const Node& value, const std::string& prefix,
+                  std::vector<ModuleConstant>& constants) {
   if (!target || !value) return;
   if (target.Is("identifier")) {
-    constants.push_back({std::string(target.text()), std::string(value.text()), {value.begin(), value.end()}});
+    constants.push_back({prefix + std::string(target.text()), std::string(value.text()), {value.begin(), value.end()}});
   } else if (IsSequence(target) && IsSequence(value)) {
     const auto targets = target.NamedChildren();
     const auto values = value.NamedChildren();
     if (targets.size() != values.size()) return;
-    for (size_t i = 0; i < targets.size(); ++i) BindConstant(targets[i], values[i], constants);
+    for (size_t i = 0; i < targets.size(); ++i) BindConstant(targets[i], values[i], prefix, constants);
   }
 }
 
-void CollectConstants(const Node& root, std::vector<ModuleConstant>& constants) {
-  for (const Node& statement : root.NamedChildren()) {
+void CollectConstants(const Node& body, const std::string& prefix, std::vector<ModuleConstant>& constants) {
+  for (Node statement : body.NamedChildren()) {
+    if (statement.Is("decorated_definition")) statement = statement.Field("definition");
+    if (statement.Is("class_definition")) {
+      CollectConstants(statement.Field("body"), prefix + std::string(statement.Field("name").text()) + ".", constants);
+    }
     if (!statement.Is("expression_statement")) continue;
-    for (Node assignment : statement.NamedChildren()) {
+    for (const Node& assignment : statement.NamedChildren()) {
       // a = b = 128 nests to the right; every target is bound to the last value.
       std::vector<Node> targets;
       Node value = assignment;
@@ -230,7 +235,7 @@ void CollectConstants(const Node& root, std::vector<ModuleConstant>& constants) 
         targets.push_back(value.Field("left"));
         value = value.Field("right");
       }
-      for (const Node& target : targets) BindConstant(target, value, constants);
+      for (const Node& target : targets) BindConstant(target, value, prefix, constants);
     }
   }
 }
@@ -317,7 +322,7 @@ SourceFile::SourceFile(std::string path, std::string text)
   CollectErrors(tree_->root(), *this, errors_);
   CollectFunctions(tree_->root(), "", true, false, *this, functions_);
   CollectImports(tree_->root(), imports_);
-  CollectConstants(tree_->root(), constants_);
+  CollectConstants(tree_->root(), "", constants_);
 }
 
 SourceFile::~SourceFile() = default;
@@ -377,33 +382,25 @@ Expected<FunctionInfo> SourceFile::FindFunction(std::string_view qualified_name)
 }
 
 ReferencedNames SourceFile::References(const FunctionInfo& function) const {
+  return References(function.range_with_decorators);
+}
+
+ReferencedNames SourceFile::References(ByteRange range) const {
   ReferencedNames result;
   Walk(tree_->root(), [&](const Node& node) {
-    if (node.end() <= function.range_with_decorators.begin || node.begin() >= function.range_with_decorators.end) {
-      return false;
-    }
-    const bool inside =
-        node.begin() >= function.range_with_decorators.begin && node.end() <= function.range_with_decorators.end;
-    if (!inside) return true;
+    if (node.end() <= range.begin || node.begin() >= range.end) return false;
+    if (node.begin() < range.begin || node.end() > range.end) return true;
+    const Node parent = node.parent();
     if (node.Is("attribute")) {
       std::string dotted;
       for (const char c : node.text()) {
-        if (c != ' ' && c != '\n' && c != '\\' && c != '\r' && c != '\t') dotted += c;
+        if (!std::isspace(static_cast<unsigned char>(c)) && c != '\\') dotted += c;
       }
       result.attributes.insert(std::move(dotted));
-      Walk(node.Field("object"), [&](const Node& inner) {
-        if (inner.Is("identifier") && !(inner.parent().Is("attribute") && inner.parent().Field("attribute") == inner)) {
-          result.names.insert(std::string(inner.text()));
-        }
-        if (inner.Is("attribute")) result.attributes.insert(std::string(inner.text()));
-        return true;
-      });
-      return false;
-    }
-    if (node.Is("identifier")) {
-      const Node parent = node.parent();
+    } else if (node.Is("identifier")) {
       const bool binds = (parent.Is("function_definition") && parent.Field("name") == node) ||
-                         (parent.Is("keyword_argument") && parent.Field("name") == node);
+                         (parent.Is("keyword_argument") && parent.Field("name") == node) ||
+                         (parent.Is("attribute") && parent.Field("attribute") == node);
       if (!binds) result.names.insert(std::string(node.text()));
     }
     return true;

@@ -82,7 +82,8 @@ struct Import {
   bool top_level = false;
 };
 
-// One name bound at module level to an expression: `BLOCK = 128`; for `BM, BN = 128, 256` one entry per name.
+// One name bound at module level to an expression: `BLOCK = 128`; for `BM, BN = 128, 256` one entry per name. Names
+// bound by a class body are here too, as "Class.name" (dataclass fields, for instance).
 struct ModuleConstant {
   std::string name;
   std::string value_text;
@@ -128,6 +129,7 @@ class SourceFile {
   const FunctionInfo* EnclosingFunction(uint32_t offset) const;
 
   ReferencedNames References(const FunctionInfo& function) const;
+  ReferencedNames References(ByteRange range) const;
 
   // Whether the function reaches a call named pallas_call through functions of this file.
   bool ReachesPallasCall(const FunctionInfo& function) const;

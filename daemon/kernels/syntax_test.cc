@@ -50,6 +50,7 @@ def matmul(x: jax.Array, y, *, bm: int = 128, bn=256, **rest):
     return pl.pallas_call(kernel, grid=(x.shape[0] // bm,))(x)
 
 class Model:
+    tile: int = 32
     # kernelwright: x=f32[8,128]
     @staticmethod
     def forward(x, scale=(n := 2)):
@@ -79,7 +80,7 @@ TEST(Syntax, FindsDecoratedFunctionsMethodsAndNestedOnes) {
   EXPECT_TRUE(TextOf(file, matmul->range_with_decorators).starts_with("@functools.partial"));
   EXPECT_THAT(matmul->decorators, ElementsAre("functools.partial(jax.jit, static_argnames=(\"bm\",))", "other"));
   EXPECT_EQ(file.FindFunction("matmul.<locals>.kernel")->name, "kernel");
-  EXPECT_EQ(file.FindFunction("Model.later")->position.line, 36);
+  EXPECT_EQ(file.FindFunction("Model.later")->position.line, 37);
 }
 
 TEST(Syntax, ReadsParametersAndDefaults) {
@@ -142,7 +143,7 @@ TEST(Syntax, ReadsImportsAndConstants) {
   for (const auto& constant : file.constants()) {
     constants.push_back(constant.name + "=" + TextOf(file, constant.value_range));
   }
-  EXPECT_THAT(constants, ElementsAre("BLOCK=128", "BM=128", "BN=256", "BK=4 * 128", "A=64", "B=64"));
+  EXPECT_THAT(constants, ElementsAre("BLOCK=128", "BM=128", "BN=256", "BK=4 * 128", "A=64", "B=64", "Model.tile=32"));
 }
 
 TEST(Syntax, ReferencesIncludeDefaultsDecoratorsAndFStrings) {
