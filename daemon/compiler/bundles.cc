@@ -1,0 +1,395 @@
+// The scanner is written by hand around three questions per character class: does an operation end here, does a comment
+// start here, does a bracket open here. Everything else is skipped through a table, which is what makes it fast.
+#include "daemon/compiler/bundles.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <unordered_map>
+#include <utility>
+
+namespace kernelwright::compiler {
+namespace {
+
+constexpr std::string_view kLegendEnd = "= control target key end";
+constexpr size_t kMaxText = size_t{1} << 31;
+
+struct StringHash {
+  using is_transparent = void;
+  size_t operator()(std::string_view s) const { return std::hash<std::string_view>{}(s); }
+};
+
+constexpr std::array<bool, 256> MakeStopTable() {
+  std::array<bool, 256> table{};
+  for (const char c : {';', '}', '/', '[', ']', '\n'}) table[static_cast<unsigned char>(c)] = true;
+  return table;
+}
+constexpr std::array<bool, 256> kStop = MakeStopTable();
+
+bool IsOpcodeChar(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '-';
+}
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+
+BundleLabel LabelOf(std::string_view two) {
+  if (two == "LH") return BundleLabel::kLoopHeader;
+  if (two == "LB") return BundleLabel::kLoopBody;
+  if (two == "LE") return BundleLabel::kLoopExit;
+  if (two == "PB") return BundleLabel::kPredicatedBody;
+  if (two == "PF") return BundleLabel::kFallThrough;
+  if (two == "CT") return BundleLabel::kTarget;
+  return BundleLabel::kNone;
+}
+
+}  // namespace
+
+class BundleParser {
+ public:
+  explicit BundleParser(std::string text) { program_.text_ = std::move(text); }
+
+  Expected<BundleProgram> Run() {
+    const std::string& text = program_.text_;
+    if (text.size() >= kMaxText) {
+      return Fail(ErrorKind::kLimit, "the schedule dump is larger than 2 GiB", "final_bundles");
+    }
+    const size_t legend = text.find(kLegendEnd);
+    if (legend == std::string::npos) {
+      return Fail(ErrorKind::kEnvironment,
+                  "no control target legend: the text is not a final_bundles dump, or is cut off", "final_bundles",
+                  "Compile again; if it stays, this libtpu version writes another format");
+    }
+    begin_ = text.data();
+    end_ = begin_ + text.size();
+    p_ = begin_ + legend + kLegendEnd.size();
+    program_.ops_.reserve(text.size() / 96);
+    program_.op_locations_.reserve(text.size() / 160);
+    program_.bundles_.reserve(text.size() / 256 + 16);
+    if (Status status = ParseAll(); !status.ok()) return Fail(std::move(status));
+    if (program_.bundles_.empty()) {
+      return Fail(Error("the schedule dump has no bundle after its legend"));
+    }
+    std::stable_sort(program_.regions_.begin(), program_.regions_.end(),
+                     [](const RegionStart& a, const RegionStart& b) { return a.region < b.region; });
+    program_.ops_.shrink_to_fit();
+    program_.op_locations_.shrink_to_fit();
+    program_.bundles_.shrink_to_fit();
+    return std::move(program_);
+  }
+
+ private:
+  Status Error(std::string what) const {
+    const auto line = 1 + std::count(begin_, std::min(p_, end_), '\n');
+    return {ErrorKind::kEnvironment, std::move(what), "final_bundles line " + std::to_string(line),
+            "Compile again; if it stays, this libtpu version writes another format"};
+  }
+
+  void SkipSpace() {
+    while (p_ < end_ && (*p_ == ' ' || *p_ == '\n' || *p_ == '\t' || *p_ == '\r')) ++p_;
+  }
+
+  Status ParseAll() {
+    while (true) {
+      SkipSpace();
+      if (p_ >= end_) return {};
+      if (Status status = ParseBundle(); !status.ok()) return status;
+    }
+  }
+
+  // address label? ":" depth "{" ops "}" note?
+  Status ParseBundle() {
+    uint64_t address = 0;
+    if (*p_ != '0') return Error("expected the address of a bundle");
+    ++p_;
+    if (p_ < end_ && *p_ == 'x') {
+      ++p_;
+      const char* digits = p_;
+      for (; p_ < end_; ++p_) {
+        int digit = 0;
+        if (IsDigit(*p_)) {
+          digit = *p_ - '0';
+        } else if (*p_ >= 'a' && *p_ <= 'f') {
+          digit = *p_ - 'a' + 10;
+        } else {
+          break;
+        }
+        address = address * 16 + static_cast<uint64_t>(digit);
+        if (address > kMaxText) return Error("the address of a bundle is too large");
+      }
+      if (p_ == digits) return Error("expected the address of a bundle");
+    }
+    if (address != program_.bundles_.size()) {
+      return Error("bundle addresses are not consecutive: the dump is mixed or has lost lines");
+    }
+    while (p_ < end_ && *p_ == ' ') ++p_;
+    Bundle bundle;
+    bundle.op_begin = static_cast<uint32_t>(program_.ops_.size());
+    if (end_ - p_ >= 2 && *p_ >= 'A' && *p_ <= 'Z') {
+      bundle.label = LabelOf(std::string_view(p_, 2));
+      p_ += 2;
+      while (p_ < end_ && *p_ == ' ') ++p_;
+    }
+    if (p_ >= end_ || *p_ != ':') return Error("expected ':' after the address of a bundle");
+    ++p_;
+    for (; p_ < end_ && (*p_ == ' ' || *p_ == '>'); ++p_) {
+      if (*p_ == '>' && bundle.depth < 255) ++bundle.depth;
+    }
+    if (p_ >= end_ || *p_ != '{') return Error("expected '{' at the start of a bundle");
+    ++p_;
+    // An empty bundle is printed without its depth marks; it lies where the bundle before it lies.
+    if (p_ < end_ && *p_ == '}' && !program_.bundles_.empty()) bundle.depth = program_.bundles_.back().depth;
+    program_.bundles_.push_back(bundle);
+    if (Status status = ParseOps(); !status.ok()) return status;
+    return ParseNotes();
+  }
+
+  Status ParseOps() {
+    while (true) {
+      SkipSpace();
+      if (p_ >= end_) return Error("the dump ends inside a bundle");
+      if (*p_ == '}') {
+        ++p_;
+        return {};
+      }
+      if (Status status = ParseOp(); !status.ok()) return status;
+    }
+  }
+
+  Status ParseOp() {
+    const char* start = p_;
+    const char* q = p_;
+    if (*q == '%') {
+      while (q < end_ && *q != ' ' && *q != '\n') ++q;
+      if (end_ - q < 3 || q[0] != ' ' || q[1] != '=' || q[2] != ' ') return Error("expected ' = ' after a result name");
+      q += 3;
+    }
+    const char* name = q;
+    while (q < end_ && IsOpcodeChar(*q)) ++q;
+    if (q == name) return Error("expected an opcode");
+    const uint16_t opcode = InternOpcode(std::string_view(name, static_cast<size_t>(q - name)));
+    BundleOp op;
+    op.opcode = opcode;
+    op.location_begin = static_cast<uint32_t>(program_.op_locations_.size());
+    op.text_begin = static_cast<uint32_t>(start - begin_);
+    int depth = 0;
+    while (true) {
+      while (q < end_ && !kStop[static_cast<unsigned char>(*q)]) ++q;
+      p_ = q;
+      if (q >= end_) return Error("the dump ends inside an operation");
+      const char c = *q;
+      if (c == '/') {
+        if (q + 1 < end_ && q[1] == '*') {
+          const char* close = FindCommentEnd(q + 2);
+          if (close == nullptr) return Error("the dump ends inside a comment");
+          if (q[2] == ' ') ParseLocations(q + 3, close);
+          q = close + 2;
+        } else {
+          ++q;
+        }
+      } else if (c == '[') {
+        ++depth;
+        ++q;
+      } else if (c == ']') {
+        --depth;
+        ++q;
+      } else if (c == ';') {
+        if (depth == 0 && q + 1 < end_ && q[1] == ';') {
+          FinishOp(op, start, q);
+          p_ = q + 2;
+          return {};
+        }
+        ++q;
+      } else if (c == '}') {
+        if (depth <= 0) {
+          FinishOp(op, start, q);
+          p_ = q;
+          return {};
+        }
+        ++q;
+      } else {  // a line break outside of a comment ends nothing, but a bundle never spans lines without one
+        return Error("an operation is cut off at the end of a line");
+      }
+    }
+  }
+
+  void FinishOp(BundleOp& op, const char* start, const char* stop) {
+    while (stop > start && stop[-1] == ' ') --stop;
+    op.text_size = static_cast<uint32_t>(stop - start);
+    const size_t count = program_.op_locations_.size() - op.location_begin;
+    op.location_count = static_cast<uint16_t>(std::min<size_t>(count, 0xffff));
+    const Opcode& opcode = program_.opcodes_[op.opcode];
+    if ((opcode.unit == Unit::kStore || opcode.unit == Unit::kLoad) &&
+        IsVectorSpill(std::string_view(start, op.text_size))) {
+      ++program_.vector_spill_ops_;
+    }
+    program_.ops_.push_back(op);
+  }
+
+  // Position of the "*/" that closes a comment, or null.
+  const char* FindCommentEnd(const char* q) const {
+    while (q < end_) {
+      const auto* star = static_cast<const char*>(std::memchr(q, '*', static_cast<size_t>(end_ - q)));
+      if (star == nullptr || star + 1 >= end_) return nullptr;
+      if (star[1] == '/') return star;
+      q = star + 1;
+    }
+    return nullptr;
+  }
+
+  // All loc("file":l:c to …) of one comment.
+  void ParseLocations(const char* q, const char* stop) {
+    while (stop - q > 8) {
+      if (q[0] == 'l' && std::memcmp(q, "loc(\"", 5) == 0) {
+        q = ParseLocation(q + 5, stop);
+        if (q == nullptr) return;
+      }
+      const auto* next = static_cast<const char*>(std::memchr(q, 'l', static_cast<size_t>(stop - q)));
+      if (next == nullptr) return;
+      q = next == q ? q + 1 : next;
+    }
+  }
+
+  static bool ParseInt(const char*& q, const char* stop, int32_t* out) {
+    int64_t value = 0;
+    const char* start = q;
+    while (q < stop && IsDigit(*q) && value < 1000000000) value = value * 10 + (*q++ - '0');
+    *out = static_cast<int32_t>(std::min<int64_t>(value, 0x7fffffff));
+    return q != start;
+  }
+
+  // After `loc("`. A shape this version does not know is skipped: the operation then has no line.
+  const char* ParseLocation(const char* q, const char* stop) {
+    const auto* quote = static_cast<const char*>(std::memchr(q, '"', static_cast<size_t>(stop - q)));
+    if (quote == nullptr) return nullptr;
+    const std::string_view file(q, static_cast<size_t>(quote - q));
+    q = quote + 1;
+    SourceLocation loc;
+    if (q >= stop || *q != ':') return q;
+    ++q;
+    if (!ParseInt(q, stop, &loc.line) || q >= stop || *q != ':') return q;
+    ++q;
+    if (!ParseInt(q, stop, &loc.column)) return q;
+    loc.end_line = loc.line;
+    loc.end_column = loc.column;
+    if (stop - q > 4 && std::memcmp(q, " to ", 4) == 0) {
+      q += 4;
+      if (*q == ':') {
+        ++q;
+        ParseInt(q, stop, &loc.end_column);
+      } else if (ParseInt(q, stop, &loc.end_line) && q < stop && *q == ':') {
+        ++q;
+        ParseInt(q, stop, &loc.end_column);
+      }
+    }
+    loc.file = InternFile(file);
+    program_.op_locations_.push_back(InternLocation(loc));
+    return q;
+  }
+
+  // Notes behind a bundle: "/* Start region 0 :: Start/End empty region 7 */".
+  Status ParseNotes() {
+    while (true) {
+      while (p_ < end_ && *p_ == ' ') ++p_;
+      if (p_ >= end_ || *p_ == '\n' || *p_ == '\r') return {};
+      if (end_ - p_ < 2 || p_[0] != '/' || p_[1] != '*') return Error("unexpected text after a bundle");
+      const char* close = FindCommentEnd(p_ + 2);
+      if (close == nullptr) return Error("the dump ends inside a comment");
+      ParseRegions(std::string_view(p_ + 2, static_cast<size_t>(close - p_ - 2)));
+      p_ = close + 2;
+    }
+  }
+
+  void ParseRegions(std::string_view note) {
+    size_t at = 0;
+    while ((at = note.find("Start", at)) != std::string_view::npos) {
+      at += 5;
+      std::string_view rest = note.substr(at);
+      if (rest.starts_with("/End empty")) rest.remove_prefix(10);
+      if (!rest.starts_with(" region ")) continue;
+      rest.remove_prefix(8);
+      int32_t region = 0;
+      const char* q = rest.data();
+      if (ParseInt(q, rest.data() + rest.size(), &region)) {
+        program_.regions_.push_back({region, static_cast<uint32_t>(program_.bundles_.size() - 1)});
+      }
+    }
+  }
+
+  uint16_t InternOpcode(std::string_view name) {
+    if (auto it = opcode_index_.find(name); it != opcode_index_.end()) {
+      ++program_.opcodes_[it->second].count;
+      return it->second;
+    }
+    if (program_.opcodes_.size() == 0xffff) return 0xfffe;  // hostile text; real dumps have about a hundred opcodes
+    const auto index = static_cast<uint16_t>(program_.opcodes_.size());
+    program_.opcodes_.push_back({std::string(name), UnitOfOpcode(name), 1});
+    opcode_index_.emplace(std::string(name), index);
+    return index;
+  }
+
+  uint32_t InternFile(std::string_view name) {
+    if (!program_.files_.empty() && program_.files_[last_file_] == name) return last_file_;
+    if (auto it = file_index_.find(name); it != file_index_.end()) return last_file_ = it->second;
+    last_file_ = static_cast<uint32_t>(program_.files_.size());
+    program_.files_.emplace_back(name);
+    file_index_.emplace(std::string(name), last_file_);
+    return last_file_;
+  }
+
+  struct LocationHash {
+    size_t operator()(const SourceLocation& l) const {
+      uint64_t h = l.file;
+      for (const int32_t v : {l.line, l.column, l.end_line, l.end_column}) {
+        h = (h ^ static_cast<uint32_t>(v)) * 0x9e3779b97f4a7c15ULL;
+      }
+      return static_cast<size_t>(h ^ (h >> 29));
+    }
+  };
+
+  uint32_t InternLocation(const SourceLocation& loc) {
+    if (!program_.locations_.empty() && program_.locations_[last_location_] == loc) return last_location_;
+    auto [it, inserted] = location_index_.emplace(loc, static_cast<uint32_t>(program_.locations_.size()));
+    if (inserted) program_.locations_.push_back(loc);
+    return last_location_ = it->second;
+  }
+
+  BundleProgram program_;
+  const char* begin_ = nullptr;
+  const char* end_ = nullptr;
+  const char* p_ = nullptr;
+  std::unordered_map<std::string, uint16_t, StringHash, std::equal_to<>> opcode_index_;
+  std::unordered_map<std::string, uint32_t, StringHash, std::equal_to<>> file_index_;
+  std::unordered_map<SourceLocation, uint32_t, LocationHash> location_index_;
+  uint32_t last_file_ = 0;
+  uint32_t last_location_ = 0;
+};
+
+Expected<BundleProgram> ParseBundles(std::string text) { return BundleParser(std::move(text)).Run(); }
+
+int64_t BundleProgram::FindRegion(int64_t region) const {
+  const auto it = std::lower_bound(regions_.begin(), regions_.end(), region,
+                                   [](const RegionStart& a, int64_t b) { return a.region < b; });
+  return it != regions_.end() && it->region == region ? static_cast<int64_t>(it->bundle) : -1;
+}
+
+std::vector<Opcode> BundleProgram::UnknownOpcodes() const {
+  std::vector<Opcode> out;
+  for (const Opcode& opcode : opcodes_) {
+    if (opcode.unit == Unit::kUnknown) out.push_back(opcode);
+  }
+  return out;
+}
+
+size_t BundleProgram::MemoryBytes() const {
+  return text_.capacity() + bundles_.capacity() * sizeof(Bundle) + ops_.capacity() * sizeof(BundleOp) +
+         locations_.capacity() * sizeof(SourceLocation) + op_locations_.capacity() * sizeof(uint32_t) +
+         regions_.capacity() * sizeof(RegionStart);
+}
+
+bool IsVectorSpill(std::string_view op_text) {
+  const size_t at = op_text.find("[vmem:[#allocation");
+  if (at == std::string_view::npos) return false;
+  const size_t close = op_text.find(']', at);
+  return op_text.substr(at, close - at).find("_spill") != std::string_view::npos;
+}
+
+}  // namespace kernelwright::compiler

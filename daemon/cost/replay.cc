@@ -1,0 +1,433 @@
+// The interpreter. Its inner loop runs over pre-decoded operations; time, queue and counters are integers so that equal
+// iterations are exactly equal.
+#include "daemon/cost/replay.h"
+
+#include <algorithm>
+#include <cmath>
+#include <unordered_map>
+#include <utility>
+
+#include "daemon/cost/scalar_eval.h"
+
+namespace kernelwright::cost {
+namespace {
+
+constexpr int kMaxCallDepth = 16;
+constexpr uint64_t kGranuleBytes = 32;
+
+struct Copy {
+  int64_t done = 0;       // tick at which it has landed
+  uint64_t granules = 0;  // still to be waited for
+};
+
+// Copies in flight on one flag, oldest first.
+struct Flag {
+  std::vector<Copy> copies;
+  size_t head = 0;
+};
+
+std::string WhatIsUnknown(Known known) {
+  switch (known) {
+    case Known::kPointer:
+      return "an address that only the loader knows";
+    case Known::kRuntime:
+      return "scalar memory that the program does not write";
+    default:
+      return "data that is known only when the program runs (a scalar-prefetch or SMEM operand, or a computed value)";
+  }
+}
+
+class Interpreter {
+ public:
+  Interpreter(const std::vector<ScalarProgram>& programs, const std::vector<std::vector<int>>& callees,
+              ScalarMemory* memory, const ReplayTiming& timing, const ReplayOptions& options)
+      : programs_(programs), callees_(callees), memory_(*memory), timing_(timing), options_(options) {
+    result_.programs.resize(programs.size());
+    for (size_t i = 0; i < programs.size(); ++i) {
+      result_.programs[i].block_counts.assign(programs[i].blocks.size(), 0);
+      result_.programs[i].op_wait_ticks.assign(programs[i].ops.size(), 0);
+      result_.programs[i].op_dma_bytes.assign(programs[i].ops.size(), 0);
+    }
+  }
+
+  ReplayResult Run(int entry) {
+    Call(entry, {}, 0);
+    result_.ticks = time_;
+    return std::move(result_);
+  }
+
+ private:
+  struct Frame {
+    int index = 0;
+    const ScalarProgram* program = nullptr;
+    ProgramTrace* trace = nullptr;
+    std::vector<Value> registers;
+    std::vector<Value> arguments;
+    uint32_t bundle = 0;          // the one that time_ stands at
+    int32_t pending_target = -1;  // bundle of a taken branch whose delay slots still run
+    uint32_t pending_end = 0;
+    int64_t child_ticks = 0;
+    int64_t wait_ticks = 0;
+    int64_t dma_bytes = 0;  // with those of what it calls
+    bool dma_since_branch = false;
+    int depth = 0;
+  };
+
+  static std::string Text(const Frame& frame, const ScalarOp& op) {
+    const auto& source = *frame.program->source;
+    const auto& ops = source.ops();
+    return op.source < ops.size() ? std::string(source.op_text(ops[op.source])) : std::string();
+  }
+
+  bool Refuse(const Frame& frame, const ScalarOp& op, std::string reason) {
+    Refusal refusal;
+    refusal.reason = "in " + frame.program->name + ", " + std::move(reason);
+    refusal.instruction = Text(frame, op);
+    result_.refusal = std::move(refusal);
+    return false;
+  }
+
+  bool Call(int index, std::vector<Value> arguments, int depth, Frame* caller = nullptr) {
+    const ScalarProgram& program = programs_[static_cast<size_t>(index)];
+    Frame frame;
+    frame.index = index;
+    frame.program = &program;
+    frame.trace = &result_.programs[static_cast<size_t>(index)];
+    frame.registers = program.registers;
+    frame.arguments = std::move(arguments);
+    frame.depth = depth;
+    const int64_t start = time_;
+    const int64_t products_before = frame.trace->products;
+    if (!Execute(&frame)) return false;
+    ++frame.trace->calls;
+    // Lower bounds that the schedule does not show.
+    const int64_t products = frame.trace->products - products_before;
+    const auto mxu = static_cast<int64_t>(timing_.cycles_per_product * static_cast<double>(products) * kTicksPerCycle);
+    const int64_t memory = TransferTicks(static_cast<uint64_t>(frame.dma_bytes), timing_.bytes_per_cycle);
+    const int64_t elapsed = time_ - start;
+    if (const int64_t floor = std::max(mxu, memory); floor > elapsed && !program.is_top_level) {
+      (mxu >= memory ? frame.trace->mxu_floor_ticks : frame.trace->memory_floor_ticks) += floor - elapsed;
+      time_ = start + floor;
+    }
+    frame.trace->ticks += time_ - start - frame.child_ticks;
+    frame.trace->wait_ticks += frame.wait_ticks;
+    if (caller != nullptr) {
+      caller->child_ticks += time_ - start;
+      caller->dma_bytes += frame.dma_bytes;
+    }
+    return true;
+  }
+
+  bool Execute(Frame* frame) {
+    const ScalarProgram& program = *frame->program;
+    int32_t block = program.blocks.empty() ? -1 : 0;
+    while (block >= 0) {
+      const ScalarBlock& b = program.blocks[static_cast<size_t>(block)];
+      ++frame->trace->block_counts[static_cast<size_t>(block)];
+      frame->trace->products += b.products;
+      result_.executed_operations += b.op_end - b.op_begin + 1;
+      if (result_.executed_operations > options_.max_operations) {
+        Refusal refusal;
+        refusal.reason = "in " + program.name + ", the schedule runs for too many steps to be replayed";
+        result_.refusal = std::move(refusal);
+        return false;
+      }
+      frame->bundle = b.bundle_begin;
+      for (uint32_t i = b.op_begin; i < b.op_end; ++i) {
+        if (!Step(frame, program.ops[i], i)) return false;
+      }
+      time_ += int64_t{b.bundle_end - frame->bundle} * kTicksPerCycle;
+      block = program.block_at[b.bundle_end];
+      if (frame->pending_target >= 0 && frame->pending_end == b.bundle_end) {
+        const auto target = static_cast<uint32_t>(frame->pending_target);
+        frame->pending_target = -1;
+        block = program.block_at[target];
+        if (target < b.bundle_end) FinishIteration(frame);
+      }
+    }
+    return true;
+  }
+
+  static void FinishIteration(Frame* frame) {
+    ++frame->trace->loop_iterations;
+    if (frame->dma_since_branch) ++frame->trace->dma_iterations;
+    frame->dma_since_branch = false;
+  }
+
+  enum class Choice : uint8_t { kNo, kYes, kUnknown };
+
+  // Whether a predicated operation runs. In the run-time system's own code unknown memory counts as zero: its branches
+  // only choose between tracing on and off.
+  Choice Predicate(const Frame& frame, const ScalarOp& op) const {
+    if (op.predicate < 0) return Choice::kYes;
+    const Value& p = frame.registers[static_cast<size_t>(op.predicate)];
+    if (p.known != Known::kValue && !frame.program->is_runtime) return Choice::kUnknown;
+    return (p.bits != 0) != op.predicate_negated ? Choice::kYes : Choice::kNo;
+  }
+
+  static Value Join(const Value& a, const Value& b) {
+    if (a == b) return a;
+    const Known known = Worse(a.known, b.known);
+    return {a.bits, known == Known::kRuntime ? Known::kRuntime : Known::kNothing};
+  }
+
+  bool Step(Frame* frame, const ScalarOp& op, uint32_t index) {
+    std::vector<Value>& r = frame->registers;
+    switch (op.kind) {
+      case OpKind::kDma:
+        return StepDma(frame, op, index);
+      case OpKind::kWait:
+        return StepWait(frame, op, index);
+      case OpKind::kCall:
+        return StepCall(frame, op);
+      case OpKind::kBranch:
+      case OpKind::kUnsupportedBranch:
+        return StepBranch(frame, op);
+      case OpKind::kStore: {
+        const Choice choice = Predicate(*frame, op);
+        if (choice != Choice::kNo) Store(*frame, op, choice == Choice::kUnknown);
+        return true;
+      }
+      default:
+        break;
+    }
+    const Value value = Compute(*frame, op);
+    const auto destination = static_cast<size_t>(op.destination);
+    if (op.predicate < 0) {
+      r[destination] = value;
+      return true;
+    }
+    const Value old = op.otherwise >= 0 ? r[static_cast<size_t>(op.otherwise)] : r[destination];
+    switch (Predicate(*frame, op)) {
+      case Choice::kYes:
+        r[destination] = value;
+        break;
+      case Choice::kNo:
+        r[destination] = old;
+        break;
+      case Choice::kUnknown:
+        r[destination] = Join(value, old);
+        break;
+    }
+    return true;
+  }
+
+  Value Compute(const Frame& frame, const ScalarOp& op) {
+    const std::vector<Value>& r = frame.registers;
+    switch (op.kind) {
+      case OpKind::kMove:
+        return r[op.a];
+      case OpKind::kLea:
+        return AddAddress(AddAddress(r[op.a], r[op.b]), r[op.c]);
+      case OpKind::kSelect: {
+        const Value& p = r[op.a];
+        if (p.known == Known::kValue || frame.program->is_runtime) return p.bits != 0 ? r[op.b] : r[op.c];
+        Value joined = Join(r[op.b], r[op.c]);
+        if (!(r[op.b] == r[op.c])) joined.known = Worse(joined.known, p.known);
+        return joined;
+      }
+      case OpKind::kLoad:
+        return Load(frame, op);
+      case OpKind::kParameter: {
+        const auto i = static_cast<size_t>(op.aux);
+        if (i < frame.arguments.size()) return frame.arguments[i];
+        return {memory_.AllocationBase(frame.index, "argument" + std::to_string(i)), Known::kPointer};
+      }
+      case OpKind::kUnknown:
+        return {0, Known::kNothing};
+      default:
+        return EvaluateBinary(op, r[op.a], r[op.b]);
+    }
+  }
+
+  Value Address(const Frame& frame, const ScalarOp& op) const {
+    const std::vector<Value>& r = frame.registers;
+    return AddAddress(AddAddress(r[op.a], r[op.b]), r[op.c]);
+  }
+
+  Value Load(const Frame& frame, const ScalarOp& op) {
+    if (op.aux >= 0) return memory_.Read(static_cast<uint32_t>(op.aux));
+    const Value address = Address(frame, op);
+    if (address.known >= Known::kRuntime) return {0, address.known};
+    return memory_.Read(memory_.CellAt(address.bits));
+  }
+
+  void Store(const Frame& frame, const ScalarOp& op, bool maybe) {
+    const Value value = frame.registers[static_cast<size_t>(op.otherwise)];
+    uint32_t cell = 0;
+    if (op.aux >= 0) {
+      cell = static_cast<uint32_t>(op.aux);
+    } else {
+      const Value address = Address(frame, op);
+      if (address.known >= Known::kRuntime) {
+        // The run-time system's tables lie outside of what kernels use.
+        if (!frame.program->is_runtime) memory_.ForgetAll();
+        return;
+      }
+      cell = memory_.CellAt(address.bits);
+    }
+    memory_.Write(cell, maybe ? Join(value, memory_.Read(cell)) : value);
+  }
+
+  void AdvanceTo(Frame* frame, uint32_t bundle) {
+    time_ += int64_t{bundle - frame->bundle} * kTicksPerCycle;
+    frame->bundle = bundle;
+  }
+
+  static int64_t TransferTicks(uint64_t bytes, double bytes_per_cycle) {
+    return static_cast<int64_t>(std::llround(static_cast<double>(bytes) * kTicksPerCycle / bytes_per_cycle));
+  }
+
+  bool StepDma(Frame* frame, const ScalarOp& op, uint32_t index) {
+    if (op.path == DmaPath::kHost) return true;
+    const Choice choice = Predicate(*frame, op);
+    if (choice == Choice::kNo) return true;
+    const std::vector<Value>& r = frame->registers;
+    if (choice == Choice::kUnknown) {
+      const Known known = r[static_cast<size_t>(op.predicate)].known;
+      return Refuse(*frame, op, "whether a copy starts depends on " + WhatIsUnknown(known));
+    }
+    if (op.path == DmaPath::kUnmodelled) {
+      return Refuse(*frame, op, "a copy between chips or of an unknown kind is not modelled");
+    }
+    const Value size = r[op.a];
+    if (size.known != Known::kValue) {
+      return Refuse(*frame, op, "the size of a copy depends on " + WhatIsUnknown(size.known));
+    }
+    const Value flag = r[op.b];
+    if (flag.known >= Known::kRuntime) {
+      return Refuse(*frame, op, "the flag of a copy depends on " + WhatIsUnknown(flag.known));
+    }
+    AdvanceTo(frame, op.bundle);
+    const uint64_t bytes = size.bits * kGranuleBytes;
+    int64_t done = 0;
+    if (op.path == DmaPath::kLocal) {
+      done = time_ + TransferTicks(bytes, timing_.local_bytes_per_cycle) + Ticks(timing_.local_latency_cycles);
+    } else {
+      const uint64_t moved = op.path == DmaPath::kHbmToHbm ? 2 * bytes : bytes;
+      hbm_free_ = std::max(hbm_free_, time_) + TransferTicks(moved, timing_.bytes_per_cycle);
+      done = hbm_free_ + Ticks(timing_.dma_latency_cycles);
+      frame->dma_bytes += static_cast<int64_t>(moved);
+      frame->trace->dma_bytes += static_cast<int64_t>(moved);
+      frame->trace->op_dma_bytes[index] += static_cast<int64_t>(moved);
+      frame->dma_since_branch = true;
+    }
+    if (op.to_smem) {
+      const Value destination = r[op.c];
+      if (destination.known == Known::kPointer) {
+        memory_.ForgetAllocation(destination.bits);
+      } else {
+        memory_.ForgetAll();
+      }
+    }
+    flags_[flag.bits].copies.push_back({done, size.bits});
+    return true;
+  }
+
+  static int64_t Ticks(double cycles) { return static_cast<int64_t>(std::llround(cycles * kTicksPerCycle)); }
+
+  bool StepWait(Frame* frame, const ScalarOp& op, uint32_t index) {
+    if (frame->program->is_runtime) return true;
+    const Choice choice = Predicate(*frame, op);
+    if (choice == Choice::kNo) return true;
+    const std::vector<Value>& r = frame->registers;
+    if (choice == Choice::kUnknown) {
+      const Known known = r[static_cast<size_t>(op.predicate)].known;
+      return Refuse(*frame, op, "whether a copy is waited for depends on " + WhatIsUnknown(known));
+    }
+    const Value flag_value = r[op.a];
+    const Value size = r[op.b];
+    if (flag_value.known >= Known::kRuntime) {
+      return Refuse(*frame, op, "the flag that is waited for depends on " + WhatIsUnknown(flag_value.known));
+    }
+    if (size.known != Known::kValue) {
+      return Refuse(*frame, op, "the size that is waited for depends on " + WhatIsUnknown(size.known));
+    }
+    AdvanceTo(frame, op.bundle);
+    uint64_t need = size.bits;
+    int64_t until = time_;
+    Flag& flag = flags_[flag_value.bits];
+    while (need > 0 && flag.head < flag.copies.size()) {
+      Copy& copy = flag.copies[flag.head];
+      const uint64_t taken = std::min(need, copy.granules);
+      until = std::max(until, copy.done);
+      need -= taken;
+      copy.granules -= taken;
+      if (copy.granules == 0) ++flag.head;
+    }
+    if (need > 0) ++result_.unmatched_waits;
+    if (flag.head == flag.copies.size()) {
+      flag.copies.clear();
+      flag.head = 0;
+    } else if (flag.head > 64) {
+      flag.copies.erase(flag.copies.begin(), flag.copies.begin() + static_cast<std::ptrdiff_t>(flag.head));
+      flag.head = 0;
+    }
+    frame->wait_ticks += until - time_;
+    frame->trace->op_wait_ticks[index] += until - time_;
+    time_ = until;
+    return true;
+  }
+
+  bool StepCall(Frame* frame, const ScalarOp& op) {
+    const auto name = static_cast<size_t>(op.aux);
+    const int callee = callees_[static_cast<size_t>(frame->index)][name];
+    if (callee < 0) {
+      return Refuse(*frame, op, "the schedule of '" + frame->program->callees[name] + "' is missing from the dumps");
+    }
+    switch (Predicate(*frame, op)) {
+      case Choice::kNo:
+        return true;
+      case Choice::kUnknown:
+        return Refuse(*frame, op,
+                      "whether a kernel runs depends on " +
+                          WhatIsUnknown(frame->registers[static_cast<size_t>(op.predicate)].known));
+      case Choice::kYes:
+        break;
+    }
+    if (frame->depth >= kMaxCallDepth) return Refuse(*frame, op, "calls are nested too deeply");
+    AdvanceTo(frame, op.bundle);
+    std::vector<Value> arguments;
+    for (const uint32_t reg : frame->program->call_arguments[op.a]) arguments.push_back(frame->registers[reg]);
+    return Call(callee, std::move(arguments), frame->depth + 1, frame);
+  }
+
+  bool StepBranch(Frame* frame, const ScalarOp& op) {
+    Choice choice = Predicate(*frame, op);
+    if (choice == Choice::kUnknown) {
+      const Known known = frame->registers[static_cast<size_t>(op.predicate)].known;
+      // The top-level program skips ahead when the run-time system reports a failure.
+      const bool status_check = frame->program->is_top_level && known == Known::kRuntime &&
+                                op.kind == OpKind::kBranch && op.aux > static_cast<int32_t>(op.bundle);
+      if (!status_check) return Refuse(*frame, op, "a branch depends on " + WhatIsUnknown(known));
+      choice = Choice::kNo;
+    }
+    if (choice == Choice::kNo) return true;
+    if (op.kind == OpKind::kUnsupportedBranch) {
+      return Refuse(*frame, op, "a branch of an unknown form, or to a place that the dump does not show");
+    }
+    if (frame->pending_target >= 0) return Refuse(*frame, op, "a branch lies in the delay slots of another one");
+    frame->pending_target = op.aux;
+    frame->pending_end = std::min(op.bundle + 5, static_cast<uint32_t>(frame->program->source->bundle_count()));
+    return true;
+  }
+
+  const std::vector<ScalarProgram>& programs_;
+  const std::vector<std::vector<int>>& callees_;
+  ScalarMemory& memory_;
+  const ReplayTiming timing_;
+  const ReplayOptions options_;
+  ReplayResult result_;
+  int64_t time_ = 0;
+  int64_t hbm_free_ = 0;
+  std::unordered_map<uint64_t, Flag> flags_;
+};
+
+}  // namespace
+
+ReplayResult Replay(const std::vector<ScalarProgram>& programs, const std::vector<std::vector<int>>& callees, int entry,
+                    ScalarMemory* memory, const ReplayTiming& timing, const ReplayOptions& options) {
+  return Interpreter(programs, callees, memory, timing, options).Run(entry);
+}
+
+}  // namespace kernelwright::cost

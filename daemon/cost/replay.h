@@ -1,0 +1,64 @@
+// Replay of the scalar unit over a program's bundles: one bundle is one cycle, copies go through one serial HBM queue
+// and a wait stalls until its copy has landed. The result is exact for the model: integer time, every executed block
+// counted.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "daemon/cost/estimate.h"
+#include "daemon/cost/scalar_program.h"
+
+namespace kernelwright::cost {
+
+// Ticks of the replay's clock per cycle: fractions of a cycle that copies take stay exact integers.
+inline constexpr int64_t kTicksPerCycle = 1024;
+
+// What the replay knows of a chip.
+struct ReplayTiming {
+  double bytes_per_cycle = 0;  // effective HBM bandwidth
+  double dma_latency_cycles = 0;
+  double local_bytes_per_cycle = 0;  // copies within the chip
+  double local_latency_cycles = 0;
+  double cycles_per_product = 0;  // 0 where no MXU floor is calibrated
+};
+
+struct ReplayOptions {
+  bool detect_steady_state = true;      // off: every iteration is executed (the slow reference)
+  uint64_t max_operations = 400000000;  // executed scalar operations before the replay gives up
+};
+
+// Totals of one program over all its calls; cycles of what it calls are not in it.
+struct ProgramTrace {
+  int64_t calls = 0;
+  int64_t ticks = 0;  // bundles, waits and what the floors added
+  int64_t wait_ticks = 0;
+  int64_t mxu_floor_ticks = 0;     // added because products cannot be faster
+  int64_t memory_floor_ticks = 0;  // added because the bytes cannot be moved faster
+  int64_t dma_bytes = 0;           // to and from HBM
+  int64_t products = 0;
+  int64_t dma_iterations = 0;   // loop iterations in which a copy was started
+  int64_t loop_iterations = 0;  // of all loops
+  std::vector<int64_t> block_counts;
+  std::vector<int64_t> op_wait_ticks;  // by scalar operation
+  std::vector<int64_t> op_dma_bytes;   // by scalar operation
+};
+
+struct ReplayResult {
+  std::optional<Refusal> refusal;  // set: the rest is not meaningful
+  int64_t ticks = 0;
+  std::vector<ProgramTrace> programs;  // same order as the programs
+  int64_t unmatched_waits = 0;         // waits for copies that the replay did not see start
+  int64_t skipped_iterations = 0;      // covered by the steady state instead of being executed
+  uint64_t executed_operations = 0;
+};
+
+// Programs by index, the top-level one at `entry`. `callees[i][j]` is the program that program i's callee j names, or
+// -1. `memory` is the memory that the programs were decoded with; it is consumed.
+ReplayResult Replay(const std::vector<ScalarProgram>& programs, const std::vector<std::vector<int>>& callees, int entry,
+                    ScalarMemory* memory, const ReplayTiming& timing, const ReplayOptions& options);
+
+}  // namespace kernelwright::cost
