@@ -28,9 +28,9 @@ struct CandidateRow {
 // evaluated twice in a run.
 struct StageRecord {
   std::string chip;
-  std::string candidate;       // "original" or a candidate's id
+  std::string candidate;       // id
   std::string content_sha256;  // of the candidate's files
-  std::string stage;           // "compile" or "check"
+  std::string stage;           // compile, soundness, check
   std::string status;          // "passed" or "failed"
   std::string gate;
   std::string reason;
@@ -47,6 +47,10 @@ class Journal {
   // The frozen record; empty in a run that has none yet. Saving a second, different one is kInternal.
   virtual Expected<std::optional<std::string>> LoadFrozen() = 0;
   virtual Status SaveFrozen(const std::string& json, const std::string& sha256) = 0;
+
+  // The id of the candidate with this content, the same in every attempt at the run; a new one when there is none yet.
+  // The first content that is asked for, the original's, is "c0".
+  virtual Expected<std::string> CandidateId(const std::string& content_sha256, const std::string& what) = 0;
 
   virtual Expected<std::optional<StageRecord>> FindStage(const std::string& chip, const std::string& content_sha256,
                                                          const std::string& stage) = 0;

@@ -1,40 +1,15 @@
 // G11 and the compiled half of G20; see program_gate.h. The rules themselves (tiles, VMEM) belong to daemon/cost.
 #include "daemon/agents/program_gate.h"
 
-#include <algorithm>
+#include <optional>
 #include <set>
 
 #include "daemon/agents/gate_list.h"
-#include "daemon/cost/index_map.h"
 #include "daemon/cost/vmem.h"
+#include "daemon/kernels/index_map.h"
 
 namespace kernelwright::agents {
 namespace {
-
-// Grid axes on which an index map's results depend, by following values from the grid ids through the graph.
-std::set<size_t> AxesUsed(const Graph& index_map, size_t grid_rank) {
-  std::map<uint32_t, std::set<size_t>> depends;
-  for (size_t axis = 0; axis < std::min(grid_rank, index_map.inputs.size()); ++axis) {
-    depends[index_map.inputs[axis].id] = {axis};
-  }
-  // A table given by scalar prefetch may hold any function of the grid: count it as using every axis that indexes it.
-  for (const Operation& operation : index_map.operations) {
-    std::set<size_t> joined;
-    for (const Operand& input : operation.inputs) {
-      if (!input.value) continue;
-      const auto found = depends.find(*input.value);
-      if (found != depends.end()) joined.insert(found->second.begin(), found->second.end());
-    }
-    for (const GraphValue& output : operation.outputs) depends[output.id] = joined;
-  }
-  std::set<size_t> used;
-  for (const Operand& output : index_map.outputs) {
-    if (!output.value) continue;
-    const auto found = depends.find(*output.value);
-    if (found != depends.end()) used.insert(found->second.begin(), found->second.end());
-  }
-  return used;
-}
 
 std::string CheckSemantics(const PallasCall& call) {
   if (call.dimension_semantics.empty()) return "";
@@ -42,14 +17,13 @@ std::string CheckSemantics(const PallasCall& call) {
     return call.name + ": " + std::to_string(call.dimension_semantics.size()) + " dimension_semantics for a grid of " +
            std::to_string(call.grid.size()) + " axes";
   }
-  for (size_t axis = 0; axis < call.grid.size(); ++axis) {
-    if (call.dimension_semantics[axis] != "parallel" || call.grid[axis] == 1) continue;
-    for (const BlockMapping& block : call.blocks) {
-      if (!block.is_output || !block.has_index_map) continue;
-      if (!AxesUsed(block.index_map, call.grid.size()).contains(axis)) {
-        return call.name + ": grid axis " + std::to_string(axis) + " is parallel, but output " + block.origin +
-               " does not depend on it, so that its steps write the same block";
-      }
+  // A map that cannot be computed here (scalar prefetch) is left to the interpreter's race detection.
+  const std::optional<std::set<int>> revisiting = kernels::RevisitingAxes(call);
+  if (!revisiting) return "";
+  for (int axis : *revisiting) {
+    if (call.dimension_semantics[axis] == "parallel" && call.grid[axis] != 1) {
+      return call.name + ": grid axis " + std::to_string(axis) +
+             " is parallel, but an output does not depend on it, so that its steps write the same block";
     }
   }
   return "";

@@ -83,17 +83,7 @@ json BestObject(const BestCandidate& best) {
 
 json PlanObject(const std::vector<PlanStep>& plan) {
   json steps = json::array();
-  for (const PlanStep& step : plan) {
-    steps.push_back({{"id", step.id},
-                     {"title", step.title},
-                     {"file", step.file},
-                     {"line", step.line},
-                     {"end_line", step.end_line},
-                     {"reason", step.reason},
-                     {"expected_gain", step.expected_gain},
-                     {"evidence", step.evidence},
-                     {"content_sha256", step.content_sha256}});
-  }
+  for (const PlanStep& step : plan) steps.push_back(PlanStepToJson(step));
   return steps;
 }
 
@@ -166,6 +156,18 @@ json ChipObject(const ChipResult& result) {
 }
 
 }  // namespace
+
+json PlanStepToJson(const PlanStep& step) {
+  return {{"id", step.id},
+          {"title", step.title},
+          {"file", step.file},
+          {"line", step.line},
+          {"end_line", step.end_line},
+          {"reason", step.reason},
+          {"expected_gain", step.expected_gain},
+          {"evidence", step.evidence},
+          {"content_sha256", step.content_sha256}};
+}
 
 std::string VerdictWord(double ratio) {
   if (ratio >= 1.10) return "faster";

@@ -2,6 +2,7 @@
 // store, shown by clients.
 #pragma once
 
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -93,6 +94,9 @@ int OverallExitCode(const RunResult& result);
 
 // One line for people.
 std::string OverallMessage(const RunResult& result);
+
+// As in run.proto.
+nlohmann::json PlanStepToJson(const PlanStep& step);
 
 std::string ResultJson(const RunResult& result);
 
