@@ -73,7 +73,7 @@ Status WriteDiscovery(const std::filesystem::path& path, const Discovery& discov
 }
 
 Expected<Discovery> ReadDiscovery(const std::filesystem::path& path) {
-  struct stat info {};
+  struct stat info{};
   if (::lstat(path.c_str(), &info) != 0) {
     if (errno == ENOENT) return Fail(ErrorKind::kNotFound, "no daemon has announced itself", path);
     return Fail(StatusFromErrno(errno, "cannot read", path));

@@ -1,5 +1,5 @@
-// The discovery file: how a client finds the daemon and proves itself to it. Mode 0600, replaced by rename, checked when
-// read; the token in it is the right to call the daemon.
+// The discovery file: how a client finds the daemon and proves itself to it. Mode 0600, replaced by rename, checked
+// when read; the token in it is the right to call the daemon.
 #pragma once
 
 #include <cstdint>

@@ -21,7 +21,7 @@ std::string Env(const char* name) {
 
 // A folder of which the user is the owner; links are followed, because /run/user/<uid> may well be one.
 bool OwnFolder(const fs::path& path, uid_t uid) {
-  struct stat info {};
+  struct stat info{};
   return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == uid;
 }
 

@@ -24,8 +24,8 @@ struct RuntimeFolder {
 
 // What the choice of the folder depends on.
 struct RuntimeEnvironment {
-  std::string xdg_runtime_dir;               // $XDG_RUNTIME_DIR, may be empty
-  std::string tmpdir;                        // $TMPDIR, may be empty
+  std::string xdg_runtime_dir;                   // $XDG_RUNTIME_DIR, may be empty
+  std::string tmpdir;                            // $TMPDIR, may be empty
   std::filesystem::path run_user = "/run/user";  // parent of the per-user folders of systemd
   uid_t uid = 0;
 
@@ -33,8 +33,8 @@ struct RuntimeEnvironment {
 };
 
 // Chooses $XDG_RUNTIME_DIR/kernelwright, else /run/user/<uid>/kernelwright (a cron job and a login shell must find the
-// same daemon), else <tmpdir>/kernelwright-<uid>; makes it with mode 0700 or checks owner and mode. kEnvironment when the
-// folder belongs to somebody else, is a link, or its socket path is longer than a Unix address can hold.
+// same daemon), else <tmpdir>/kernelwright-<uid>; makes it with mode 0700 or checks owner and mode. kEnvironment when
+// the folder belongs to somebody else, is a link, or its socket path is longer than a Unix address can hold.
 Expected<RuntimeFolder> OpenRuntimeFolder(const RuntimeEnvironment& environment);
 
 }  // namespace kernelwright::service

@@ -1,0 +1,20 @@
+// A gRPC channel to a daemon's socket.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "grpcpp/channel.h"
+
+namespace kernelwright::service {
+
+// Results carry whole files; profiles go in chunks.
+inline constexpr int kMaxMessageBytes = 64 << 20;
+
+// Always a connection of its own, made at the first call; gives up at once when nobody listens.
+std::shared_ptr<grpc::Channel> MakeChannel(const std::string& socket);
+
+// Sends gRPC's own messages to our log. They must never reach standard output, which carries results and protocols.
+void RouteGrpcLog();
+
+}  // namespace kernelwright::service
