@@ -1,0 +1,109 @@
+"""Role judge, job compile: the real TPU compiler on an exported artefact, in a process without user code."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import re
+import time
+from typing import Any
+
+import jax
+from jax import export
+from jax.experimental import topologies
+
+from kernelwright.v1 import worker_pb2
+from kernelwright_worker import toolchain
+from kernelwright_worker.frontend.errors import code_error
+
+_DUMP_PASSES = r"final_bundles|final_hlo"
+_WANTED = re.compile(r"-final_bundles\.txt$|-static-per-bundle-utilization\.txt$|TLP-hlo\.txt$")
+_UNWANTED = re.compile(r"schedule-analysis")
+_GZIP_LEVEL = 3  # dumps are megabytes of repetitive text: more effort costs more time than the pipe does
+
+
+def dump_flags(folder: str) -> str:
+    """Compiler flags that write the schedule with source lines into a folder."""
+    return " ".join(
+        [
+            f"--xla_jf_dump_to={folder}",
+            "--xla_jf_dump_llo_text=true",
+            f"--xla_jf_dump_llo_pass_label_regex={_DUMP_PASSES}",
+            "--xla_jf_emit_annotations=true",
+            "--xla_mosaic_enable_llo_source_annotations=true",
+        ]
+    )
+
+
+def topology_device(chip: str) -> Any:
+    """A device of the chip to compile for. Loads libtpu, which reads its flags then and never again."""
+    topology = topologies.get_topology_desc(platform="tpu", topology_name=toolchain.chip(chip).topology)
+    return topology.devices[0]
+
+
+def run(job: worker_pb2.CompileJob) -> worker_pb2.CompileResult:
+    """Carries out the job; compiler errors are part of the result."""
+    result = worker_pb2.CompileResult(versions=toolchain.versions())
+    folder = os.path.join(os.environ["TMPDIR"], "dumps")
+    if job.want_dumps:
+        os.makedirs(folder, exist_ok=True)
+        os.environ["LIBTPU_INIT_ARGS"] = dump_flags(folder)
+    try:
+        exported = export.deserialize(bytearray(job.artefact.exported))
+    except Exception as error:
+        result.error.CopyFrom(code_error("export", error))
+        return result
+    try:
+        device = topology_device(job.artefact.chip)
+        sharding = jax.sharding.SingleDeviceSharding(device)
+        avals = [jax.ShapeDtypeStruct(a.shape, a.dtype, sharding=sharding) for a in exported.in_avals]
+        function = _call_of(exported)
+        jitted = jax.jit(function) if avals else jax.jit(function, out_shardings=sharding)
+        lowered = jitted.trace(*avals).lower(lowering_platforms=("tpu",))
+    except Exception as error:
+        result.error.CopyFrom(code_error("lower", error))
+        return result
+    started = time.monotonic()
+    try:
+        compiled = lowered.compile()
+    except Exception as error:
+        result.compile_milliseconds = int((time.monotonic() - started) * 1000)
+        result.error.CopyFrom(code_error("compile", error))
+        return result
+    result.compile_milliseconds = int((time.monotonic() - started) * 1000)
+    _analyse(compiled, result)
+    if job.want_dumps:
+        result.dumps.extend(_collect(folder))
+    return result
+
+
+def _call_of(exported: Any) -> Any:
+    def call(*leaves: Any) -> Any:
+        return exported.call(*leaves)
+
+    call.__name__ = call.__qualname__ = exported.fun_name
+    return call
+
+
+def _analyse(compiled: Any, result: worker_pb2.CompileResult) -> None:
+    cost = compiled.cost_analysis() or {}
+    if isinstance(cost, list):
+        cost = cost[0] if cost else {}
+    result.flops = max(0.0, float(cost.get("flops", 0.0)))
+    result.bytes_accessed = max(0.0, float(cost.get("bytes accessed", 0.0)))
+    memory = compiled.memory_analysis()
+    if memory is not None:
+        result.argument_bytes = memory.argument_size_in_bytes
+        result.output_bytes = memory.output_size_in_bytes
+        result.temporary_bytes = memory.temp_size_in_bytes
+    result.hlo_gzip = gzip.compress((compiled.as_text() or "").encode(), _GZIP_LEVEL)
+
+
+def _collect(folder: str) -> list[worker_pb2.Dump]:
+    dumps: list[worker_pb2.Dump] = []
+    for name in sorted(os.listdir(folder)):
+        if not _WANTED.search(name) or _UNWANTED.search(name):
+            continue
+        with open(os.path.join(folder, name), "rb") as file:
+            dumps.append(worker_pb2.Dump(name=name, gzip=gzip.compress(file.read(), _GZIP_LEVEL)))
+    return dumps

@@ -1,0 +1,1 @@
+"""How jobs are kept from the system and from each other."""
