@@ -13,7 +13,7 @@
 #include "daemon/agents/source_gate.h"
 #include "daemon/base/gzip.h"
 #include "daemon/base/hash.h"
-#include "daemon/cost/program_estimate.h"
+#include "daemon/cost/estimate.h"
 
 namespace kernelwright::agents {
 namespace {
@@ -291,12 +291,12 @@ Expected<CompileStage> Evaluator::Compile(const CandidateSource& candidate, cons
       }
       Versions versions = compiled->versions;
       versions["kernelwright"] = options_.build;
-      stage.cost = cost::EstimateFromDumps(std::move(dumps), chip, work_, versions);
+      stage.cost = cost::EstimateFromDumps(dumps, chip, work_, versions);
       if (const cost::Estimate* estimate = stage.estimate()) {
-        const bool possible = estimate->milliseconds >= 0.95 * estimate->floor_milliseconds;
-        stage.gates.push_back(possible ? Pass("G54")
-                                       : FailGate("G54", "the estimate is below the roofline floor of " +
-                                                             std::to_string(estimate->floor_milliseconds) + " ms"));
+        const bool impossible = cost::BelowFloor(estimate->milliseconds, work_, chip);
+        stage.gates.push_back(!impossible ? Pass("G54")
+                                          : FailGate("G54", "the estimate is below the roofline floor of " +
+                                                                std::to_string(estimate->floor_milliseconds) + " ms"));
       } else {
         stage.gates.push_back(NotRun("G54", "no estimate: " + std::get<cost::Refusal>(*stage.cost).reason));
       }
@@ -317,7 +317,12 @@ Expected<CompileStage> Evaluator::Compile(const CandidateSource& candidate, cons
                            stage.reason,
                            value.dump(-1, ' ', false, json::error_handler_t::replace),
                            stage.milliseconds};
-  CandidateRow row{candidate.id, stage.passed ? "compiled" : "failed", candidate.what, stage.gate, stage.reason};
+  CandidateRow row;
+  row.id = candidate.id;
+  row.status = stage.passed ? "compiled" : "failed";
+  row.what = candidate.what;
+  row.gate = stage.gate;
+  row.why = stage.reason;
   if (stage.estimate()) row.estimate_ms = stage.estimate()->milliseconds;
   row.ranked_ms = ranked_ms;
   row.content_sha256 = candidate.content_sha256;

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "daemon/agents/gate_list.h"
+#include "daemon/base/units.h"
 #include "daemon/cost/vmem.h"
 #include "daemon/kernels/index_map.h"
 
@@ -34,9 +35,17 @@ std::string CheckSemantics(const PallasCall& call) {
 GateResult CheckKernelCalls(const std::vector<const PallasCall*>& calls, const cost::Chip& chip) {
   for (const PallasCall* call : calls) {
     if (const std::string problem = CheckSemantics(*call); !problem.empty()) return FailGate("G11", problem);
-    if (const Status legal = cost::CheckBlocks(*call, chip); !legal.ok()) return FailGate("G11", legal.ToString());
+    if (const auto illegal = cost::BlocksIllegal(*call, chip)) return FailGate("G11", call->name + ": " + *illegal);
     const cost::VmemUse use = cost::ComputeVmem(*call, chip);
-    if (const Status fits = cost::CheckVmem(use, chip); !fits.ok()) return FailGate("G11", fits.ToString());
+    if (use.limit_above_physical) {
+      return FailGate("G11",
+                      call->name + ": vmem_limit_bytes is above the " + FormatBytes(use.physical) + " of " + chip.name);
+    }
+    // The model counts what must be there; the compiler adds spills, and has the last word below the limit.
+    if (use.total > use.physical) {
+      return FailGate("G11", call->name + ": needs " + FormatBytes(use.total) + " of VMEM, " + chip.name + " has " +
+                                 FormatBytes(use.physical));
+    }
   }
   return Pass("G11");
 }
