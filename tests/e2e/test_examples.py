@@ -27,7 +27,8 @@ def test_examples_with_room_to_improve(
 
 def test_literals_in_many_places_change_together(shared: Kernelwright, workspace: pathlib.Path) -> None:
     result = shared.optimize(f"{workspace}/matmul_gelu.py::mlp_up").expect(RESULT).json
-    best = pathlib.Path(result["best"]["file"]).read_text()
+    (edit,) = result["best"]["edits"]
+    best = edit["new_text"]
     compile(best, "best.py", "exec")
     # Comments beside the specs stay where they were.
     for comment in ("# x", "# w", "# b"):

@@ -38,9 +38,15 @@ def assert_sound(result: dict[str, Any], chip: str) -> None:
         assert row["id"] and row["status"]
         if row["status"] == "failed":
             assert row["gate"] and row["why"]
-    assert min(r["estimate_ms"] for r in result["candidates"] if r["status"] == "passed") == pytest.approx(
-        best, rel=1e-6
-    )
+    # Candidates closer than a tie may be chosen for other reasons than their time.
+    fastest = min(r["estimate_ms"] for r in result["candidates"] if r["status"] == "passed")
+    assert fastest <= best <= fastest * 1.02
+
+
+def new_text(result: dict[str, Any]) -> str:
+    (edit,) = result["best"]["edits"]
+    assert edit["file"] == result["best"]["file"]
+    return str(edit["new_text"])
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +76,7 @@ def test_diff_is_minimal_and_gives_the_best_file(v5e: dict[str, Any]) -> None:
     assert removed[0] == "-def matmul(x, y, bm=128, bn=128, bk=128):"
     # The defaults, and the VMEM limit where the blocks need one; nothing else.
     assert len(removed) <= 2 and len(added) <= 2
-    best = pathlib.Path(v5e["best"]["file"]).read_text()
+    best = new_text(v5e)
     assert best != v5e["source"]
     assert best.count("\n") == v5e["source"].count("\n") + len(added) - len(removed)
 
@@ -85,7 +91,7 @@ def test_second_run_is_served_from_the_cache(shared: Kernelwright, v5e: dict[str
 def test_applied_result_has_nothing_left_to_gain(shared: Kernelwright, v5e: dict[str, Any]) -> None:
     path = pathlib.Path(v5e["path"])
     shared.optimize(f"{path}::matmul", "--apply").expect(RESULT)
-    assert path.read_text() == pathlib.Path(v5e["best"]["file"]).read_text()
+    assert path.read_text() == new_text(v5e)
     tuned = shared.optimize(f"{path}::matmul").expect(RESULT).json
     assert tuned["status"] == "no_improvement"
     assert tuned["original"]["estimate_ms"] == pytest.approx(v5e["best"]["estimate_ms"], rel=1e-3)
