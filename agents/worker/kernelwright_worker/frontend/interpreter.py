@@ -1,0 +1,129 @@
+"""Runs unmodified user code under the TPU interpreter, and keeps what the interpreter finds.
+
+The interpreter replaces its race detector at every kernel, so each detector that it makes is kept. What it prints is
+not used: a candidate can print too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Iterator
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax._src import source_info_util
+from jax._src.pallas import pallas_call as pallas_module
+from jax._src.pallas.mosaic.interpret import interpret_pallas_call as interpreter
+from jax.experimental.pallas import tpu as pltpu
+
+# Far from anything a kernel computes from inputs of unit scale, and finite: infinity would spread through a product
+# with zero and make a kernel look needed that is not.
+GHOST_MARKER = 1000.0
+CORES = 2
+
+
+class Detectors:
+    """Race detectors of all kernels that ran, and how many ran."""
+
+    def __init__(self) -> None:
+        self.made: list[Any] = []
+        self.place = ""
+
+    @property
+    def kernels(self) -> int:
+        """Kernels executed."""
+        return len(self.made)
+
+    @property
+    def races(self) -> bool:
+        """Whether any kernel raced."""
+        return any(bool(d.races_found) for d in self.made)
+
+
+@contextlib.contextmanager
+def interpreted(seed: int, detectors: Detectors) -> Iterator[None]:
+    """Every kernel called inside runs under the interpreter, with races detected and memory uninitialised."""
+    original = interpreter.RaceDetectionState
+
+    class Kept(original):  # type: ignore[misc, valid-type]
+        """A detector that is remembered, with the line of its first race."""
+
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            super().__init__(*arguments, **options)
+            detectors.made.append(self)
+
+        def check_read(self, *arguments: Any, **options: Any) -> Any:
+            return self._noting(super().check_read, *arguments, **options)
+
+        def check_write(self, *arguments: Any, **options: Any) -> Any:
+            return self._noting(super().check_write, *arguments, **options)
+
+        def _noting(self, check: Any, *arguments: Any, **options: Any) -> Any:
+            before = self.races_found
+            result = check(*arguments, **options)
+            info = options.get("source_info") or next(
+                (a for a in arguments if isinstance(a, source_info_util.SourceInfo)), None
+            )
+            if self.races_found and not before and not detectors.place:
+                detectors.place = source_info_util.summarize(info) if info is not None else "a block of a pallas_call"
+            return result
+
+    interpreter.reset_tpu_interpret_mode_state()
+    interpreter.RaceDetectionState = Kept
+    params = pltpu.InterpretParams(detect_races=True, num_cores_or_threads=CORES, random_seed=seed)
+    try:
+        with pltpu.force_tpu_interpret_mode(params):
+            yield
+    finally:
+        interpreter.RaceDetectionState = original
+        interpreter.reset_tpu_interpret_mode_state()
+
+
+@contextlib.contextmanager
+def plainly_interpreted() -> Iterator[None]:
+    """Every kernel called inside is evaluated as ordinary jax code: faster, and blind to what hardware does."""
+    original = pallas_module._pallas_call
+
+    @functools.wraps(original)
+    def plain(*arguments: Any, **options: Any) -> Any:
+        return original(*arguments, **{**options, "interpret": True})
+
+    pallas_module._pallas_call = plain
+    try:
+        yield
+    finally:
+        pallas_module._pallas_call = original
+
+
+@contextlib.contextmanager
+def ghost(number: int) -> Iterator[None]:
+    """Replaces the result of the kernel call with this number, counted from 1 in order of tracing, by a marker."""
+    original = pallas_module._pallas_call
+    count = 0
+
+    @functools.wraps(original)
+    def replaced(kernel: Any, out_shape: Any, **options: Any) -> Any:
+        call = original(kernel, out_shape, **options)
+
+        def invoke(*operands: Any) -> Any:
+            nonlocal count
+            count += 1
+            if count != number:
+                return call(*operands)
+            shapes = tuple(out_shape) if isinstance(out_shape, list) else out_shape
+            return jax.tree_util.tree_map(_marker, shapes)
+
+        return invoke
+
+    pallas_module._pallas_call = replaced
+    try:
+        yield
+    finally:
+        pallas_module._pallas_call = original
+
+
+def _marker(shape: Any) -> Any:
+    dtype = jnp.dtype(shape.dtype)
+    return jnp.full(shape.shape, GHOST_MARKER if jnp.issubdtype(dtype, jnp.floating) else 1, dtype)
