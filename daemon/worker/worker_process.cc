@@ -270,7 +270,7 @@ void WorkerProcess::Conclude() {
                               .error_lines = errors_.lines(),
                               .had_started = started_});
   }
-  if (!shutting_down_) LogWarning("worker {} is gone: {}", process_.pid(), end_->ToString());
+  if (started_ && !shutting_down_) LogWarning("worker {} is gone: {}", process_.pid(), end_->ToString());
   changed_.notify_all();
 }
 
