@@ -25,15 +25,6 @@ bool OwnFolder(const fs::path& path, uid_t uid) {
   return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == uid;
 }
 
-fs::path Choose(const RuntimeEnvironment& environment) {
-  const fs::path xdg = environment.xdg_runtime_dir;
-  if (xdg.is_absolute() && OwnFolder(xdg, environment.uid)) return xdg / "kernelwright";
-  const fs::path run_user = environment.run_user / std::to_string(environment.uid);
-  if (OwnFolder(run_user, environment.uid)) return run_user / "kernelwright";
-  const fs::path tmp = environment.tmpdir.empty() ? fs::path("/tmp") : fs::path(environment.tmpdir);
-  return tmp / ("kernelwright-" + std::to_string(environment.uid));
-}
-
 }  // namespace
 
 RuntimeEnvironment RuntimeEnvironment::FromProcess() {
@@ -44,8 +35,25 @@ RuntimeEnvironment RuntimeEnvironment::FromProcess() {
   return environment;
 }
 
+std::vector<RuntimeFolder> PossibleRuntimeFolders(const RuntimeEnvironment& environment) {
+  std::vector<RuntimeFolder> folders;
+  const auto add = [&folders](const fs::path& folder) {
+    for (const RuntimeFolder& known : folders) {
+      if (known.folder == folder) return;
+    }
+    folders.push_back({folder});
+  };
+  const fs::path xdg = environment.xdg_runtime_dir;
+  if (xdg.is_absolute() && OwnFolder(xdg, environment.uid)) add(xdg / "kernelwright");
+  const fs::path run_user = environment.run_user / std::to_string(environment.uid);
+  if (OwnFolder(run_user, environment.uid)) add(run_user / "kernelwright");
+  const fs::path tmp = environment.tmpdir.empty() ? fs::path("/tmp") : fs::path(environment.tmpdir);
+  add(tmp / ("kernelwright-" + std::to_string(environment.uid)));
+  return folders;
+}
+
 Expected<RuntimeFolder> OpenRuntimeFolder(const RuntimeEnvironment& environment) {
-  const RuntimeFolder result{Choose(environment)};
+  const RuntimeFolder result = PossibleRuntimeFolders(environment).front();
   // A longer path is cut off or refused deep inside the transport, which says nothing useful about it.
   constexpr size_t kLongest = sizeof(sockaddr_un::sun_path) - 1;
   if (const std::string socket = result.socket(); socket.size() > kLongest) {

@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "daemon/base/status.h"
 
@@ -31,6 +32,9 @@ struct RuntimeEnvironment {
 
   static RuntimeEnvironment FromProcess();
 };
+
+// Where a daemon of this user may be, the place that is chosen first; nothing is made or checked.
+std::vector<RuntimeFolder> PossibleRuntimeFolders(const RuntimeEnvironment& environment);
 
 // Chooses $XDG_RUNTIME_DIR/kernelwright, else /run/user/<uid>/kernelwright (a cron job and a login shell must find the
 // same daemon), else <tmpdir>/kernelwright-<uid>; makes it with mode 0700 or checks owner and mode. kEnvironment when

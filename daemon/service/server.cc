@@ -211,6 +211,12 @@ void Server::CheckReachable() {
   const Status pinged = PingSelf();
   if (pinged.ok()) {
     failed_pings_ = 0;
+    // A client that finds no discovery file cannot find the daemon either.
+    const Expected<Discovery> announced = ReadDiscovery(options_.folder.discovery());
+    if (announced && announced->token == identity_.token) return;
+    if (Status written = WriteDiscovery(options_.folder.discovery(), identity_); !written.ok()) {
+      LogWarning("the discovery file cannot be restored: {}", written.ToString());
+    }
     return;
   }
   LogWarning("the daemon does not reach itself: {}", pinged.ToString());

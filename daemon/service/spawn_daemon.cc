@@ -126,7 +126,8 @@ bool ReadAll(int fd, const Deadline& deadline, std::string* text) {
 std::map<std::string, std::string> DaemonEnvironment(char** environment) {
   constexpr std::string_view kNames[] = {"HOME", "PATH",   "USER",  "LOGNAME",       "LANG",
                                          "TZ",   "TMPDIR", "SHELL", "SSH_AUTH_SOCK", "LD_LIBRARY_PATH"};
-  constexpr std::string_view kPrefixes[] = {"LC_", "XDG_", "ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS"};
+  constexpr std::string_view kPrefixes[] = {"LC_",           "XDG_",         "ASAN_OPTIONS",
+                                            "UBSAN_OPTIONS", "TSAN_OPTIONS", "KERNELWRIGHT_"};
   std::map<std::string, std::string> result;
   for (char** entry = environment; entry != nullptr && *entry != nullptr; ++entry) {
     const std::string_view text = *entry;
