@@ -14,6 +14,7 @@
 #include "daemon/base/gzip.h"
 #include "daemon/base/hash.h"
 #include "daemon/cost/estimate.h"
+#include "daemon/cost/program_estimate.h"
 
 namespace kernelwright::agents {
 namespace {

@@ -7,6 +7,7 @@
 #include "daemon/agents/gate_list.h"
 #include "daemon/base/units.h"
 #include "daemon/cost/vmem.h"
+#include "daemon/kernels/candidates.h"
 #include "daemon/kernels/index_map.h"
 
 namespace kernelwright::agents {
@@ -35,7 +36,7 @@ std::string CheckSemantics(const PallasCall& call) {
 GateResult CheckKernelCalls(const std::vector<const PallasCall*>& calls, const cost::Chip& chip) {
   for (const PallasCall* call : calls) {
     if (const std::string problem = CheckSemantics(*call); !problem.empty()) return FailGate("G11", problem);
-    if (const auto illegal = cost::BlocksIllegal(*call, chip)) return FailGate("G11", call->name + ": " + *illegal);
+    if (const auto illegal = kernels::IllegalBlocks({*call})) return FailGate("G11", *illegal);
     const cost::VmemUse use = cost::ComputeVmem(*call, chip);
     if (use.limit_above_physical) {
       return FailGate("G11",
