@@ -106,6 +106,8 @@ struct PallasCall {
   std::vector<std::string> dimension_semantics;    // empty when not given
   std::optional<int64_t> vmem_limit_bytes;
   Graph kernel;                                    // refs in order: prefetch, inputs, outputs, scratch
+  std::vector<SourceSpan> spans;                   // where pallas_call was called, innermost frame first
+  SourceSpan kernel_span;                          // first line of the kernel function
 };
 
 struct Program {

@@ -273,6 +273,8 @@ v1::PallasCall ToProto(const PallasCall& call) {
   for (const std::string& semantics : call.dimension_semantics) proto.add_dimension_semantics(semantics);
   if (call.vmem_limit_bytes) proto.set_vmem_limit_bytes(*call.vmem_limit_bytes);
   *proto.mutable_kernel() = GraphToProto(call.kernel);
+  for (const SourceSpan& span : call.spans) *proto.add_spans() = ToProto(span);
+  *proto.mutable_kernel_span() = ToProto(call.kernel_span);
   return proto;
 }
 
@@ -289,6 +291,8 @@ PallasCall FromProto(const v1::PallasCall& proto) {
   call.dimension_semantics.assign(proto.dimension_semantics().begin(), proto.dimension_semantics().end());
   if (proto.has_vmem_limit_bytes()) call.vmem_limit_bytes = proto.vmem_limit_bytes();
   call.kernel = GraphFromProto(proto.kernel());
+  for (const v1::SourceSpan& span : proto.spans()) call.spans.push_back(FromProto(span));
+  call.kernel_span = FromProto(proto.kernel_span());
   return call;
 }
 

@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <random>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "daemon/worker/marshal_ir.h"
 #include "daemon/worker/marshal_jobs.h"
@@ -65,6 +67,62 @@ TEST(Marshal, RandomReportsSurvive) {
     const agents::ProbeReport probe = random.AProbeReport();
     EXPECT_EQ(Print(*ProbeReportFromProto(Reparsed(ToProto(probe)))), Print(probe)) << seed;
   }
+}
+
+// A field that is added to the contract and forgotten here must not pass unnoticed: over all random values, each field
+// of each message that crosses the pipe is set at least once.
+class SeenFields {
+ public:
+  void Visit(const google::protobuf::Message& message) {
+    std::vector<const google::protobuf::FieldDescriptor*> fields;
+    const google::protobuf::Reflection& reflection = *message.GetReflection();
+    reflection.ListFields(message, &fields);
+    for (const auto* field : fields) {
+      seen_.insert(field->full_name());
+      if (field->cpp_type() != google::protobuf::FieldDescriptor::CPPTYPE_MESSAGE) continue;
+      if (!field->is_repeated()) {
+        Visit(reflection.GetMessage(message, field));
+        continue;
+      }
+      for (int i = 0; i < reflection.FieldSize(message, field); ++i) {
+        Visit(reflection.GetRepeatedMessage(message, field, i));
+      }
+    }
+  }
+  // Fields below `type` that were never set.
+  void Missing(const google::protobuf::Descriptor& type, std::set<std::string>& visited,
+               std::vector<std::string>& missing) const {
+    if (!visited.insert(type.full_name()).second) return;
+    for (int i = 0; i < type.field_count(); ++i) {
+      const google::protobuf::FieldDescriptor& field = *type.field(i);
+      if (!seen_.contains(field.full_name())) missing.push_back(field.full_name());
+      if (field.message_type() != nullptr) Missing(*field.message_type(), visited, missing);
+    }
+  }
+
+ private:
+  std::set<std::string> seen_;
+};
+
+TEST(Marshal, EveryFieldOfTheContractTravels) {
+  SeenFields seen;
+  for (uint32_t seed = 0; seed < kRounds; ++seed) {
+    RandomValues random(seed);
+    for (const v1::Job& job :
+         {ToProto(random.ATraceRequest()), ToProto(random.ACompileRequest()), ToProto(random.AJudgeRequest()),
+          ProbeToProto({"v5e"}, {.deadline = std::chrono::milliseconds(1)})}) {
+      seen.Visit(job);
+    }
+    for (const v1::JobResult& result : {ToProto(random.ATraceReport()), ToProto(random.ACompileReport()),
+                                        ToProto(random.AJudgeReport()), ToProto(random.AProbeReport())}) {
+      seen.Visit(result);
+    }
+  }
+  std::set<std::string> visited;
+  std::vector<std::string> missing;
+  seen.Missing(*v1::Job::descriptor(), visited, missing);
+  seen.Missing(*v1::JobResult::descriptor(), visited, missing);
+  EXPECT_THAT(missing, ::testing::IsEmpty());
 }
 
 TEST(Marshal, DeeplyNestedGraphsAreRead) {

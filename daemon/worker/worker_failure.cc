@@ -14,14 +14,9 @@ namespace {
 constexpr size_t kMaxLines = 40;
 constexpr size_t kMaxLineBytes = 4096;
 
-std::string Remedy(const WorkerEnd& end) {
-  std::string remedy = "The interpreter is " + end.python;
-  if (!end.interpreter_reason.empty()) remedy += " (" + end.interpreter_reason + ")";
-  return remedy + ". Name another one with --python, or run scripts/setup to make an environment that has everything.";
-}
-
 Status Missing(const WorkerEnd& end, std::string message) {
-  return {ErrorKind::kEnvironment, std::move(message), end.python, Remedy(end)};
+  return {ErrorKind::kEnvironment, std::move(message), end.python,
+          InterpreterRemedy(end.python, end.interpreter_reason)};
 }
 
 std::string LastLine(const std::deque<std::string>& lines) {
@@ -49,6 +44,12 @@ std::string MissingModule(const std::string& line) {
 }
 
 }  // namespace
+
+std::string InterpreterRemedy(const std::string& python, const std::string& reason) {
+  std::string remedy = "The interpreter is " + python;
+  if (!reason.empty()) remedy += " (" + reason + ")";
+  return remedy + ". Name another one with --python, or run scripts/setup to make an environment that has everything.";
+}
 
 std::string PrintableLine(std::string_view line) {
   constexpr std::string_view kHex = "0123456789abcdef";

@@ -35,6 +35,9 @@ class ErrorTail {
 // One printable line: escapes what a terminal would interpret, and cuts at 4 KiB.
 std::string PrintableLine(std::string_view line);
 
+// What to do about an interpreter that lacks something: which one it is, why it was taken, how to take another.
+std::string InterpreterRemedy(const std::string& python, const std::string& reason);
+
 struct WorkerEnd {
   ExitStatus exit;
   std::string python;                   // as it was started

@@ -92,6 +92,10 @@ Status WorkerProcess::SayHello(const std::stop_token& stop) {
             command_.argv.front(),
             "The worker's Python package is of another version: build again with scripts/build."};
   }
+  if (const std::string& problem = reply.hello().problem(); !problem.empty()) {
+    return {ErrorKind::kEnvironment, problem, command_.argv.front(),
+            InterpreterRemedy(command_.argv.front(), command_.interpreter_reason)};
+  }
   identity_ = FromProto(reply.hello());
   LogInfo("worker {} started in {} ms: {}, sandbox {}", process_.pid(), identity_.start_milliseconds, identity_.python,
           identity_.sandbox);
@@ -223,8 +227,8 @@ void WorkerProcess::Dispatch(v1::WorkerReply&& reply) {
   const std::lock_guard lock(mutex_);
   const auto it = pending_.find(reply.id());
   if (it == pending_.end() || it->second.has_value()) {
-    // The answer to a job that nobody waits for any more, or the echo of a cancellation.
-    LogDebug("worker {}: reply to {} ignored", process_.pid(), reply.id());
+    // The answer to a job that nobody waits for any more, or a complaint about the connection as a whole.
+    LogDebug("worker {}: reply to {} ignored {}", process_.pid(), reply.id(), PrintableLine(reply.protocol_error()));
     return;
   }
   it->second = std::move(reply);

@@ -78,6 +78,11 @@ TEST(WorkerProcess, WhatItLacksIsAnEnvironmentErrorWithARemedy) {
   EXPECT_THAT(missing.remedy(), HasSubstr("the nearest .venv above the file"));
   EXPECT_THAT(missing.remedy(), HasSubstr("--python"));
 
+  const Status problem = StartError(Fake({"problem"}));
+  EXPECT_EQ(problem.kind(), ErrorKind::kEnvironment);
+  EXPECT_EQ(problem.message(), "jax 0.4.1 is too old");
+  EXPECT_THAT(problem.remedy(), HasSubstr("the nearest .venv above the file"));
+
   const Status module = StartError(Fake({"no_module"}));
   EXPECT_EQ(module.kind(), ErrorKind::kEnvironment);
   EXPECT_THAT(module.message(), HasSubstr("protobuf"));

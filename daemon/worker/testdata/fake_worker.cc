@@ -2,7 +2,8 @@
 // the first chip of a probe job says how it treats that job. It exists to bring about what a real worker does rarely:
 // dying, hanging, writing garbage.
 //
-// starts: ok, silent (never answers), missing (lacks jax), no_module, syntax, garbage, old_version, slow FILE (answers
+// starts: ok, silent (never answers), missing (lacks jax), no_module, syntax, garbage, old_version, problem (an old
+// jax), slow FILE (answers
 //         once FILE exists)
 // jobs:   ok, log, big, env, crash, exit, garbage, hang (answers when cancelled), deaf (never answers), refuse,
 //         no_payload, crash_unless:FILE (makes FILE and dies, unless it exists), hold (ends, but leaves a process of
@@ -165,6 +166,7 @@ int Serve(const std::vector<std::string>& arguments) {
       v1::HelloReply& hello = *reply.mutable_hello();
       hello.set_protocol_version(arguments[0] == "old_version" ? 7 : 1);
       hello.set_python("fake");
+      if (arguments[0] == "problem") hello.set_problem("jax 0.4.1 is too old");
       hello.set_sandbox(v1::HelloReply::LANDLOCK);
       hello.set_pid(static_cast<uint32_t>(::getpid()));
       (*hello.mutable_versions())["jax"] = "0.0";

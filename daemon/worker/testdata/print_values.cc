@@ -74,7 +74,7 @@ class Printer {
   }
   void Put(const PallasCall& v) {
     All("call", v.name, v.grid, v.num_scalar_prefetch, v.blocks, v.scratch, v.aliases, v.dimension_semantics,
-        v.vmem_limit_bytes, v.kernel);
+        v.vmem_limit_bytes, v.kernel, v.spans, v.kernel_span);
   }
   void Put(const Program& v) { All("program", v.front_end, v.versions, v.main); }
 

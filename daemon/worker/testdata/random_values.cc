@@ -135,6 +135,8 @@ PallasCall RandomValues::ACall(int depth) {
   call.dimension_semantics = Texts();
   if (Coin()) call.vmem_limit_bytes = Number(0, 1 << 30);
   call.kernel = AGraph(depth);
+  call.spans = Some([this] { return ASpan(); });
+  call.kernel_span = ASpan();
   return call;
 }
 
