@@ -24,7 +24,7 @@ std::vector<Allocation> ParseAllocations(std::string_view text) {
     const std::string_view line = text.substr(at + kName.size(), text.find('\n', at) - at - kName.size());
     at += kName.size();
     const size_t space = line.find(' ');
-    if (space == std::string_view::npos || !line.substr(space).starts_with(" [shape = ")) continue;
+    if (space == std::string_view::npos || space == 0 || !line.substr(space).starts_with(" [shape = ")) continue;
     Allocation allocation;
     allocation.name = std::string(line.substr(0, space));
     allocation.shape = std::string(Field(line, "shape = '", "'"));

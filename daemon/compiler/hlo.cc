@@ -218,6 +218,8 @@ class Parser {
   void Attributes(std::string_view attributes, HloInstruction* instruction) {
     for (const std::string_view part : Split(attributes)) {
       const std::string_view key = part.substr(0, part.find('='));
+      if (part.empty()) continue;
+      if (key == "metadata" && part.size() > key.size()) Metadata(part.substr(key.size() + 1), instruction);
       // Names, provenance and the scheduler's notes do not change what is computed; a kernel's body is in its config.
       if (key == "calls" || key == "body" || key == "to_apply" || key == "metadata" || key == "frontend_attributes" ||
           key == "sharding" || (key == "backend_config" && instruction->opcode != "custom-call")) {
@@ -233,12 +235,9 @@ class Parser {
       instruction->calls = std::string(rest.substr(0, rest.find_first_of(" ,")));
       break;
     }
-    const size_t at = attributes.find("metadata={");
-    if (at == std::string_view::npos) return;
-    const size_t open = at + 9;
-    const size_t end = Balanced(attributes, open);
-    if (end == std::string_view::npos) return;
-    const std::string_view metadata = attributes.substr(open, end - open);
+  }
+
+  void Metadata(std::string_view metadata, HloInstruction* instruction) const {
     instruction->op_name = Quoted(metadata, "op_name=\"");
     instruction->file = Quoted(metadata, "source_file=\"");
     instruction->line = Field(metadata, "source_line=").value_or(0);

@@ -84,19 +84,6 @@ struct Refusal {
 using CostResult = std::variant<Estimate, Refusal>;
 
 struct Chip;
-struct Work;
-
-// One text file that the compiler dumped: its file name (a path is allowed) and its content.
-struct Dump {
-  std::string name;
-  std::string text;
-};
-using Dumps = std::vector<Dump>;
-
-// Replays the schedule in `dumps` (one compiled program: final_bundles of all units, TLP-hlo, and what else there is)
-// on `chip`. `work` gives the floor; `versions` goes into the evidence. Returns an estimate or a refusal, never throws.
-CostResult EstimateFromDumps(const Dumps& dumps, const Chip& chip, const Work& work,
-                             const std::map<std::string, std::string>& versions);
 
 // Work that the algorithm must do at least, from the program graph and the arguments; either part may be unknown.
 struct Work {

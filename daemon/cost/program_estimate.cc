@@ -1,6 +1,6 @@
 // From dumps to a time: find the top-level program, decode every unit it reaches, replay, then judge the result by the
 // floor of the algorithm and by a second, simpler formula over the same dumps.
-#include "daemon/cost/estimate.h"
+#include "daemon/cost/program_estimate.h"
 
 #include <algorithm>
 #include <cmath>
@@ -19,7 +19,6 @@
 namespace kernelwright::cost {
 namespace {
 
-constexpr double kFloorTolerance = 0.95;
 constexpr double kCrossCheckTolerance = 0.25;
 // The formula knows no exposed first copy: differences of a few latencies say nothing about a short program.
 constexpr double kCrossCheckSlackMs = 0.01;
@@ -31,8 +30,8 @@ constexpr double kLocalLatencyFactor = 0.3;
 
 class Estimator {
  public:
-  Estimator(const Dumps& dumps, const Chip& chip, const Work& work, const std::map<std::string, std::string>& versions)
-      : dumps_(dumps), chip_(chip), work_(work) {
+  Estimator(Dumps dumps, const Chip& chip, const Work& work, const std::map<std::string, std::string>& versions)
+      : dumps_(std::move(dumps)), chip_(chip), work_(work) {
     evidence_.evidence_class = EvidenceClass::kEstimated;
     evidence_.chip = chip.name;
     evidence_.versions = versions;
@@ -67,7 +66,7 @@ class Estimator {
 
   // Sorts the files by unit.
   std::optional<Refusal> Collect() {
-    for (const Dump& dump : dumps_) {
+    for (Dump& dump : dumps_) {
       const auto name = compiler::ParseDumpName(dump.name);
       if (!name) continue;
       if (name->label == compiler::kFinalBundles) {
@@ -94,8 +93,7 @@ class Estimator {
     if (!bundles_.contains(unit)) unit = AliasOf(callee);
     if (unit.empty()) return -1;
     if (const auto it = index_.find(unit); it != index_.end()) return it->second;
-    const Dump& dump = *bundles_.at(unit);
-    auto parsed = compiler::ParseBundles(dump.text);
+    auto parsed = compiler::ParseBundles(std::move(bundles_.at(unit)->text));
     if (!parsed) {
       Status status = parsed.error();
       return Fail(status.kind(), status.message(), unit + ": " + status.where(), status.remedy());
@@ -262,11 +260,11 @@ class Estimator {
     }
   }
 
-  const Dumps& dumps_;
+  Dumps dumps_;
   const Chip& chip_;
   const Work& work_;
   Evidence evidence_;
-  std::map<std::string, const Dump*> bundles_;
+  std::map<std::string, Dump*> bundles_;
   std::map<std::string, const Dump*> allocations_;
   compiler::HloModule hlo_;
   ScalarMemory memory_;
@@ -278,22 +276,9 @@ class Estimator {
 
 }  // namespace
 
-CostResult EstimateFromDumps(const Dumps& dumps, const Chip& chip, const Work& work,
+CostResult EstimateFromDumps(Dumps dumps, const Chip& chip, const Work& work,
                              const std::map<std::string, std::string>& versions) {
-  return Estimator(dumps, chip, work, versions).Run();
-}
-
-double FloorMilliseconds(const Work& work, const Chip& chip) {
-  double floor = 0;
-  if (work.flops) {
-    if (const auto peak = chip.DevicePeakFlops(work.flop_dtype)) floor = *work.flops / *peak * 1e3;
-  }
-  if (work.bytes) floor = std::max(floor, *work.bytes / chip.DeviceBandwidth() * 1e3);
-  return floor;
-}
-
-bool BelowFloor(double milliseconds, const Work& work, const Chip& chip) {
-  return milliseconds < kFloorTolerance * FloorMilliseconds(work, chip);
+  return Estimator(std::move(dumps), chip, work, versions).Run();
 }
 
 }  // namespace kernelwright::cost
