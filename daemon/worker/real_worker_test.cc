@@ -3,12 +3,16 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <thread>
+#include <vector>
 
+#include "daemon/base/deadline.h"
 #include "daemon/base/files.h"
 #include "daemon/worker/provider.h"
 
@@ -140,6 +144,150 @@ TEST_F(RealWorker, TracesAndCompilesAMatmul) {
   }
   ASSERT_EQ(provider_->Describe().size(), 1U);
   EXPECT_NE(provider_->Describe()[0].find("idle"), std::string::npos) << provider_->Describe()[0];
+}
+
+TEST_F(RealWorker, AnErrorOfTheUsersCodeIsAReport) {
+  const std::string text = "import jax.numpy as jnp\n\n\ndef matmul(x, y):\n    return jnp.dot(x, y[:3])\n";
+  const fs::path file = Write("bad.py", text);
+  auto trace = (*provider_->Get(Options(file), {}))->Trace(Matmul(file, text), {});
+  ASSERT_TRUE(trace.has_value()) << trace.error().ToString();
+  ASSERT_EQ(trace->outcome, agents::JobOutcome::kDone) << trace->detail;
+  ASSERT_TRUE(trace->error.has_value());
+  EXPECT_EQ(trace->error->stage, "trace");
+  EXPECT_EQ(trace->error->type, "TypeError");
+  bool has_line = false;
+  for (const SourceSpan& frame : trace->error->frames) has_line |= frame.file == file && frame.line == 5;
+  EXPECT_TRUE(has_line) << trace->error->traceback;
+}
+
+constexpr const char* kEndless = R"(import time
+
+
+def matmul(x, y):
+    while True:
+        time.sleep(0.05)
+)";
+
+TEST_F(RealWorker, CancellingAndDeadlinesEndAJobInTime) {
+  const fs::path file = Write("endless.py", kEndless);
+  auto toolchain = *provider_->Get(Options(file), {});
+  agents::TraceRequest request = Matmul(file, kEndless);
+  std::stop_source stop;
+  std::jthread canceller([&] {
+    while (provider_->Describe()[0].find("1 running") == std::string::npos) std::this_thread::yield();
+    stop.request_stop();
+  });
+  auto start = steady_clock::now();
+  auto cancelled = toolchain->Trace(request, stop.get_token());
+  ASSERT_TRUE(cancelled.has_value()) << cancelled.error().ToString();
+  EXPECT_EQ(cancelled->outcome, agents::JobOutcome::kCancelled);
+  EXPECT_LT(Since(start), 5000);
+
+  request.limits.deadline = milliseconds(500);
+  start = steady_clock::now();
+  auto late = toolchain->Trace(request, {});
+  ASSERT_TRUE(late.has_value()) << late.error().ToString();
+  EXPECT_EQ(late->outcome, agents::JobOutcome::kDeadline) << late->detail;
+  EXPECT_EQ(late->role, "candidate");
+  EXPECT_LT(Since(start), 5000);
+}
+
+// Processes whose command line mentions the folder of this test.
+std::vector<pid_t> ProcessesThatMention(const std::string& text) {
+  std::vector<pid_t> found;
+  for (const fs::directory_entry& entry : fs::directory_iterator("/proc")) {
+    const std::string name = entry.path().filename();
+    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+    auto line = ReadFile(entry.path() / "cmdline");
+    if (line && line->find(text) != std::string::npos) found.push_back(static_cast<pid_t>(std::stol(name)));
+  }
+  return found;
+}
+
+// The kernel takes a moment to remove the members of a namespace whose first process was killed.
+bool AllEnded(const std::string& text) {
+  const Deadline deadline = Deadline::After(milliseconds(5'000));
+  while (!ProcessesThatMention(text).empty() && !deadline.expired()) std::this_thread::yield();
+  return ProcessesThatMention(text).empty();
+}
+
+TEST_F(RealWorker, AKilledWorkerLeavesNothingAndItsJobIsRepeated) {
+  const fs::path file = Write("mm.py", kMatmul);
+  auto toolchain = *provider_->Get(Options(file), {});
+  const std::vector<pid_t> before = ProcessesThatMention(folder_->path());
+  ASSERT_FALSE(before.empty());
+  ASSERT_TRUE(toolchain->Trace(Matmul(file, kMatmul), {}).has_value());
+  std::jthread killer([&] {
+    while (provider_->Describe()[0].find("1 running") == std::string::npos) std::this_thread::yield();
+    ::kill(before.front(), SIGKILL);
+  });
+  auto trace = toolchain->Trace(Matmul(file, kMatmul), {});
+  killer.join();
+  ASSERT_TRUE(trace.has_value()) << trace.error().ToString();
+  EXPECT_EQ(trace->outcome, agents::JobOutcome::kDone) << trace->detail;
+  for (const pid_t pid : ProcessesThatMention(folder_->path())) {
+    EXPECT_EQ(std::count(before.begin(), before.end(), pid), 0) << pid << " outlived its worker";
+  }
+  provider_->Shutdown();
+  EXPECT_TRUE(AllEnded(folder_->path()));
+}
+
+TEST_F(RealWorker, AWorkerThatStandsStillIsEndedWithAllItsProcesses) {
+  const fs::path file = Write("endless.py", kEndless);
+  auto toolchain = *provider_->Get(Options(file), {});
+  std::jthread asker([&] { EXPECT_FALSE(toolchain->Trace(Matmul(file, kEndless), {}).has_value()); });
+  while (provider_->Describe()[0].find("1 running") == std::string::npos) std::this_thread::yield();
+  for (const pid_t pid : ProcessesThatMention(folder_->path())) ::kill(pid, SIGSTOP);
+  provider_->Shutdown();
+  EXPECT_TRUE(AllEnded(folder_->path()));
+}
+
+TEST_F(RealWorker, TheWeakerSandboxWorksToo) {
+  const fs::path file = Write("mm.py", kMatmul);
+  agents::ToolchainOptions options = Options(file);
+  options.sandbox = "landlock";
+  auto toolchain = provider_->Get(options, {});
+  if (!toolchain) GTEST_SKIP() << toolchain.error().ToString();
+  EXPECT_EQ((*toolchain)->identity().sandbox, "landlock");
+  auto trace = (*toolchain)->Trace(Matmul(file, kMatmul), {});
+  ASSERT_TRUE(trace.has_value()) << trace.error().ToString();
+  ASSERT_EQ(trace->outcome, agents::JobOutcome::kDone) << trace->detail;
+  EXPECT_FALSE(trace->error.has_value());
+}
+
+TEST_F(RealWorker, ProbesAndJudges) {
+  const fs::path file = Write("mm.py", kMatmul);
+  auto toolchain = *provider_->Get(Options(file), {});
+  auto probe = toolchain->Probe({"v5e", "v9z"}, {}, {});
+  ASSERT_TRUE(probe.has_value()) << probe.error().ToString();
+  ASSERT_EQ(probe->chips.size(), 2U) << probe->detail;
+  EXPECT_TRUE(probe->chips[0].compiles) << probe->chips[0].detail;
+  EXPECT_FALSE(probe->chips[1].compiles);
+
+  agents::JudgeRequest request;
+  request.candidate = request.reference = Matmul(file, kMatmul).source;
+  request.shapes = {{.name = "reduced", .inputs = *kernels::ParseInputs("x=bf16[256,256] y=bf16[256,256]", "test")}};
+  request.seeds = {1, 2};
+  request.chip = "v5e";
+  auto judged = toolchain->Judge(request, {});
+  ASSERT_TRUE(judged.has_value()) << judged.error().ToString();
+  ASSERT_EQ(judged->outcome, agents::JobOutcome::kDone) << judged->detail;
+  EXPECT_FALSE(judged->candidate_error.has_value()) << judged->candidate_error->message;
+  EXPECT_FALSE(judged->comparisons.empty());
+  for (const agents::Comparison& comparison : judged->comparisons) EXPECT_TRUE(comparison.pass) << comparison.detail;
+  for (const agents::GateResult& gate : judged->gates) EXPECT_NE(gate.status, agents::GateStatus::kFail) << gate.reason;
+}
+
+TEST_F(RealWorker, AnInterpreterWithoutJaxIsAnEnvironmentError) {
+  const fs::path python = "/usr/bin/python3";
+  if (!fs::exists(python)) GTEST_SKIP() << "no " << python;
+  agents::ToolchainOptions options = Options(Write("mm.py", kMatmul));
+  options.python = python;
+  auto toolchain = provider_->Get(options, {});
+  if (toolchain) GTEST_SKIP() << python << " has jax";
+  std::printf("%s\n", toolchain.error().ToString().c_str());
+  EXPECT_EQ(toolchain.error().kind(), ErrorKind::kEnvironment) << toolchain.error().ToString();
+  EXPECT_NE(toolchain.error().remedy().find("--python"), std::string::npos);
 }
 
 }  // namespace

@@ -115,8 +115,12 @@ Status DescribeWorkerEnd(const WorkerEnd& end) {
               "the worker's Python package is missing or incomplete (no module " + module + ")", end.python,
               "Install Kernelwright again, or build it with scripts/build."};
     }
-    if (module.starts_with("google")) return Missing(end, "the interpreter has no protobuf package");
-    if (!module.empty()) return Missing(end, "the interpreter has no package " + module);
+    if (!module.empty()) {
+      const std::string package = module.starts_with("google") ? "protobuf" : module.substr(0, module.find('.'));
+      return {ErrorKind::kEnvironment, "the interpreter has no package " + package, end.python,
+              "Run `" + end.python + " -m pip install 'jax[tpu]' protobuf flatbuffers`. " +
+                  InterpreterRemedy(end.python, end.interpreter_reason)};
+    }
     if (last.starts_with("SyntaxError")) {
       return Missing(end, "the interpreter is too old for the worker, which needs Python 3.10 or newer");
     }
