@@ -1,4 +1,4 @@
-"""The Kernelwright worker: a fork server that traces, compiles and judges kernels in processes of their own."""
+"""The Kernelwright worker: traces, compiles and judges kernels, each in a process of its own."""
 
 __version__ = "0.1.0"
 PROTOCOL_VERSION = 1

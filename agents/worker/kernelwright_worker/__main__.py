@@ -1,7 +1,7 @@
 """Entry point: `python -m kernelwright_worker`.
 
-Standard input and output carry protocol frames. They are moved away before anything else is imported, so that no
-library can read from them or print into them.
+Standard input and output carry protocol frames. They are moved away before anything else is imported, so that
+no library can read from them or print into them.
 """
 
 import os

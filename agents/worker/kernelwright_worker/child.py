@@ -1,8 +1,9 @@
-"""A job's process: gives it namespaces, limits and nothing else, runs the role, and watches over what it leaves.
+"""A job's process: gives it namespaces, limits and nothing else, runs the role, and watches over what it
+leaves.
 
-Two processes come of one fork. The outer one (process 1 of its namespace where there is one) runs no user code: it
-waits, reports how the inner one ended and what was still alive then, and its own end takes everything along. The inner
-one gives up its rights and runs the role.
+Two processes come of one fork. The outer one (process 1 of its namespace where there is one) runs no user
+code: it waits, reports how the inner one ended and what was still alive then, and its own end takes
+everything along. The inner one gives up its rights and runs the role.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import sys
 import traceback
 from typing import NoReturn
 
+from kernelwright_worker import memory
 from kernelwright_worker.messages import ProcessSpec
 from kernelwright_worker.sandbox import landlock, linux, paths, seccomp
 
@@ -72,7 +74,7 @@ def _watch(pid: int, status: int) -> None:
         while True:
             ended, _ = os.waitpid(-1, os.WNOHANG)
             if ended == 0:  # children that live: what the inner process started and left behind
-                left = max(1, _count_children())
+                left = max(1, len(memory.children(os.getpid())))
                 break
     except ChildProcessError:
         pass
@@ -85,21 +87,11 @@ def _watch(pid: int, status: int) -> None:
     _report(status, report)
 
 
-def _children() -> list[int]:
-    try:
-        with open("/proc/self/task/%d/children" % os.getpid(), encoding="ascii") as listing:
-            return [int(p) for p in listing.read().split()]
-    except OSError:
-        return []
-
-
-def _count_children() -> int:
-    return len(_children())
-
-
 def _kill_children() -> None:
-    """Ends what is left. In a namespace of its own the kernel does so anyway; elsewhere orphans come to this process."""
-    while children := _children():
+    """Ends what is left. In a namespace of its own the kernel does so anyway; elsewhere orphans come to this
+    process.
+    """
+    while children := memory.children(os.getpid()):
         for pid in children:
             try:
                 os.kill(pid, signal.SIGKILL)
@@ -185,7 +177,14 @@ def _inner(spec: ProcessSpec, descriptors: list[int]) -> NoReturn:
 
 def _apply_landlock(spec: ProcessSpec) -> None:
     readable = [*paths.SYSTEM_FOLDERS, *paths.SYSTEM_FILES, *spec.visible]
-    readable += ["/proc/self", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/filesystems", "/proc/version"]
+    readable += [
+        "/proc/self",
+        "/proc/cpuinfo",
+        "/proc/meminfo",
+        "/proc/stat",
+        "/proc/filesystems",
+        "/proc/version",
+    ]
     devices = ["/dev/null", "/dev/zero", "/dev/random", "/dev/urandom", "/dev/full"]
     landlock.restrict(readable, [spec.folder, *devices])
 

@@ -1,11 +1,14 @@
-"""The environment that the worker and its jobs run in. Nothing of the caller's environment passes, keys least of all."""
+"""The environment that the worker and its jobs run in. Nothing of the caller's environment passes, keys least
+of all.
+"""
 
 from __future__ import annotations
 
 import os
 
-# What libtpu and jax must see before they load: no TPU is asked for, no metadata server is queried, several processes
-# may load libtpu at once, and the imports start no thread (forking a process with threads is not safe).
+# What libtpu and jax must see before they load: no TPU is asked for, no metadata server is queried, several
+# processes may load libtpu at once, and the imports start no thread (forking a process with threads is not
+# safe).
 _TOOLCHAIN = {
     "JAX_PLATFORMS": "cpu",
     "TPU_SKIP_MDS_QUERY": "1",
@@ -36,7 +39,9 @@ def worker_environment() -> dict[str, str]:
     """The environment to start the worker with."""
     environment = {**_PROCESS, **_TOOLCHAIN}
     if not os.environ.get("PYTHONNOUSERSITE"):
-        del environment["PYTHONNOUSERSITE"]  # user's own choice: `pip install --user` is seen unless they say no
+        del environment[
+            "PYTHONNOUSERSITE"
+        ]  # user's own choice: `pip install --user` is seen unless they say no
     for name in _PASSED:
         if os.environ.get(name):
             environment[name] = os.environ[name]

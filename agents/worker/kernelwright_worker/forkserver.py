@@ -1,7 +1,9 @@
-"""The processes that fork job processes: one with jax imported, and templates forked from it with more imports.
+"""The processes that fork job processes: one with jax imported, and templates forked from it with more
+imports.
 
-A fork server has a single thread and has never started a jax backend, so that forking is safe. It executes installed
-packages only, never a user's file, and it has never held a user's text: a child inherits nothing from another job.
+A fork server has a single thread and has never started a jax backend, so that forking is safe. It executes
+installed packages only, never a user's file, and it has never held a user's text: a child inherits nothing
+from another job.
 """
 
 from __future__ import annotations
@@ -63,8 +65,9 @@ class ForkServer:
         except BaseException as error:
             versions = {"python": ".".join(map(str, sys.version_info[:3]))}
             problem = (
-                f"the interpreter {sys.executable} cannot import jax with Pallas ({type(error).__name__}: {error}): "
-                f"run `{sys.executable} -m pip install -U 'jax[tpu]'`, or choose another interpreter with --python"
+                f"the interpreter {sys.executable} cannot import jax with Pallas "
+                f"({type(error).__name__}: {error}): run `{sys.executable} -m pip install -U 'jax[tpu]'`, "
+                "or choose another interpreter with --python"
             )
         return {
             "op": "ready",
@@ -76,7 +79,7 @@ class ForkServer:
         }
 
     def import_modules(self, modules: list[str]) -> dict[str, Any]:
-        """Imports installed packages. Returns a message that says whether children may be forked from here."""
+        """Imports installed packages. The message returned says whether children may be forked now."""
         failed: list[str] = []
         for name in modules:
             try:

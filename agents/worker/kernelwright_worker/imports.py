@@ -1,7 +1,7 @@
 """Finds, without running anything, which installed packages a user's file will import.
 
-These are imported once in a template process, so that a job does not pay for them again. User files are followed, since
-they import packages too, but never named here: a template executes no user code.
+These are imported once in a template process, so that a job does not pay for them again. User files are
+followed, since they import packages too, but never named here: a template executes no user code.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _NEVER = {"__future__", "kernelwright", "kernelwright_worker", "antigravity", "t
 
 
 def import_root(file: str) -> tuple[str, str]:
-    """Returns the folder to import from and the dotted name of a file: inside a package, that of the package."""
+    """Returns the folder that a file is imported from, and its dotted name there."""
     folder, base = os.path.split(file)
     names = [] if base == "__init__.py" else [os.path.splitext(base)[0]]
     while os.path.isfile(os.path.join(folder, "__init__.py")) and os.path.basename(folder).isidentifier():
@@ -27,10 +27,11 @@ def import_root(file: str) -> tuple[str, str]:
 
 
 def installed_imports(entry: str, overlay: Mapping[str, bytes], loaded: Collection[str]) -> tuple[str, ...]:
-    """Names of installed modules that `entry` and the user files it reaches import, sorted, without loaded ones.
+    """Names of installed modules that `entry` and the user files it reaches import, sorted, without loaded
+    ones.
 
-    `overlay` has the texts that replace files on disk. A file that does not parse has no imports: the job that
-    imports it will say so.
+    `overlay` has the texts that replace files on disk. A file that does not parse has no imports: the job
+    that imports it will say so.
     """
     root, _name = import_root(entry)
     found: set[str] = set()

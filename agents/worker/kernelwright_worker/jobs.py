@@ -9,6 +9,7 @@ import time
 from typing import Any
 
 from kernelwright.v1 import worker_pb2
+
 from kernelwright_worker.framing import FrameDecoder, FramingError
 
 Outcome = worker_pb2.JobResult
@@ -126,14 +127,17 @@ class Part:
     def conclusion(self) -> worker_pb2.JobResult:
         """How the process ended, as a result. Call once it has ended."""
         report = self.report()
-        # An end of its own that was only noticed after the rest of the job had been cancelled is still its own.
+        # An end of its own that was only noticed after the rest of the job had been cancelled is still its
+        # own.
         own_end = self.killed == Outcome.CANCELLED and ("signal" in report or report.get("exit"))
         if self.killed and not own_end:
             return self._failure(self.killed, self.killed_detail)
         if "setup" in report:
             return self._failure(Outcome.SANDBOX, f"the process could not be isolated: {report['setup']}")
         if report.get("signal") == signal.SIGXFSZ:
-            return self._failure(Outcome.DISK, f"a file grew past the limit of {self.limits.file_bytes} bytes")
+            return self._failure(
+                Outcome.DISK, f"a file grew past the limit of {self.limits.file_bytes} bytes"
+            )
         if report.get("signal") == signal.SIGXCPU:
             return self._failure(Outcome.DEADLINE, "the limit of processor time was reached")
         if "signal" in report:

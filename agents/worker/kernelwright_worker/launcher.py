@@ -22,7 +22,8 @@ _INSTALL = "Install it with `sudo apt-get install bubblewrap` (or your distribut
 def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     """The worker's command line."""
     parser = argparse.ArgumentParser(
-        prog="kernelwright_worker", description="Traces, compiles and judges kernels; speaks the worker protocol on its pipes."
+        prog="kernelwright_worker",
+        description="Traces, compiles and judges kernels; speaks the worker protocol on its pipes.",
     )
     parser.add_argument(
         "--sandbox",
@@ -31,10 +32,17 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
         help="isolation of jobs; auto takes the strongest there is and refuses to do without",
     )
     parser.add_argument(
-        "--read-only", action="append", default=[], metavar="PATH", help="import root that jobs may read; repeatable"
+        "--read-only",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="import root that jobs may read; repeatable",
     )
     parser.add_argument(
-        "--runtime", action="append", default=[], metavar="DIR",
+        "--runtime",
+        action="append",
+        default=[],
+        metavar="DIR",
         help="folder appended to the import path, for what the interpreter lacks; repeatable",
     )
     parser.add_argument("--level", choices=["bubblewrap", "landlock", "none"], help=argparse.SUPPRESS)
@@ -44,7 +52,9 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
 
 
 def launch(options: argparse.Namespace) -> NoReturn:
-    """Replaces this process by the worker at the level that was chosen; exits with status 3 when none is allowed."""
+    """Replaces this process by the worker at the level that was chosen; exits with status 3 when none is
+    allowed.
+    """
     started = time.monotonic_ns()
     level, detail, bwrap = choose(options.sandbox)
     if not level:

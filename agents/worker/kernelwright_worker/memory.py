@@ -9,24 +9,44 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 def tree_bytes(pid: int) -> int:
     """Sum over the descendants of `pid`, without itself. Pages shared after a fork count once per process."""
-    total = 0
-    pending = children(pid)
+    return sum(_resident(p) for p in descendants(pid))
+
+
+def descendants(pid: int) -> list[int]:
+    """Everything that a process started, and what that started."""
+    families = _families()
+    found: list[int] = []
+    pending = list(families.get(pid, ()))
     while pending:
         child = pending.pop()
-        total += _resident(child)
-        pending += children(child)
-    return total
+        found.append(child)
+        pending += families.get(child, ())
+    return found
 
 
 def children(pid: int) -> list[int]:
-    """Children of all threads of a process; empty when it has gone."""
-    found: list[int] = []
+    """Children of a process that have not been waited for."""
+    return _families().get(pid, [])
+
+
+def _families() -> dict[int, list[int]]:
+    """Children by parent, from one walk over /proc: not every kernel lists the children of a process."""
+    found: dict[int, list[int]] = {}
     try:
-        for task in os.listdir(f"/proc/{pid}/task"):
-            with open(f"/proc/{pid}/task/{task}/children", encoding="ascii") as listing:
-                found += [int(p) for p in listing.read().split()]
-    except OSError:
-        pass
+        names = os.listdir("/proc")
+    except OSError:  # inside a sandbox that hides it
+        return found
+    for name in names:
+        if not name.isdigit():
+            continue
+        try:
+            with open(f"/proc/{name}/stat", "rb") as file:
+                # The command's name is in parentheses and may hold anything, also spaces and parentheses.
+                state, parent = file.read().rpartition(b")")[2].split()[:2]
+        except (OSError, ValueError):
+            continue
+        if state != b"Z":
+            found.setdefault(int(parent), []).append(int(name))
     return found
 
 

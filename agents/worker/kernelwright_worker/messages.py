@@ -1,7 +1,7 @@
 """What the router tells the processes that fork, over a private socket: JSON with descriptors beside it.
 
-These messages hold no user text: a process that forks children must never have had one candidate's code in its
-memory, else the next child would inherit it. Payloads travel as descriptors of anonymous files.
+These messages hold no user text: a process that forks children must never have had one candidate's code in
+its memory, else the next child would inherit it. Payloads travel as descriptors of anonymous files.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ _MAX_DESCRIPTORS = 8
 
 @dataclasses.dataclass(frozen=True)
 class ProcessSpec:
-    """A job process to be forked. Descriptors in order: payload, result, log, status, then the peers' sockets."""
+    """A job process to be forked. Descriptors in order: payload, result, log, status, then the peers'
+    sockets.
+    """
 
     part: int  # the router's number of the process
     kind: str  # "trace", "compile", "probe", "judge", "subject"

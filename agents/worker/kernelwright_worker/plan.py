@@ -7,6 +7,7 @@ import socket
 from collections.abc import Collection
 
 from kernelwright.v1 import worker_pb2
+
 from kernelwright_worker.imports import installed_imports
 from kernelwright_worker.jobs import Job, Part, with_defaults
 
@@ -16,13 +17,17 @@ class PlanError(Exception):
 
 
 def make_parts(job: Job, numbers: range, visible: list[str], loaded: Collection[str]) -> list[Part]:
-    """Makes the processes of a job; the first one gives the job's result. Takes payloads out of `job.request`."""
+    """Makes the processes of a job; the first one gives the job's result. Takes payloads out of
+    `job.request`.
+    """
     request = job.request
     assert request is not None
     limits = with_defaults(request.limits)
     kind = request.WhichOneof("kind")
 
-    def part(offset: int, role: str, what: str, payload: bytes, source: worker_pb2.Source | None = None) -> Part:
+    def part(
+        offset: int, role: str, what: str, payload: bytes, source: worker_pb2.Source | None = None
+    ) -> Part:
         made = Part(numbers[offset], job, role, what, limits, _memory_file(payload), visible=visible)
         if source is not None:
             overlay = {f.path: f.text for f in source.files}
@@ -88,9 +93,13 @@ def _memory_file(payload: bytes) -> int:
 
 
 def note_leftovers(result: worker_pb2.JobResult, subjects: list[Part]) -> None:
-    """Adds to the verdict what only the watching process knows: processes left alive when the candidate had ended."""
+    """Adds to the verdict what only the watching process knows: processes left alive when the candidate had
+    ended.
+    """
     for part in subjects:
         if part.role == "candidate" and part.leftover() and result.HasField("judge"):
             gates = [g for g in result.judge.gates if g.gate == "G52"] or [result.judge.gates.add(gate="G52")]
             gates[0].status = worker_pb2.GateResult.FAIL
-            gates[0].reason = f"{part.leftover()} process(es) that it started were still alive when it had ended"
+            gates[
+                0
+            ].reason = f"{part.leftover()} process(es) that it started were still alive when it had ended"

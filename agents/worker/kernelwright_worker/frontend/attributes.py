@@ -10,8 +10,8 @@ from typing import Any
 
 import jax
 import numpy as np
-
 from kernelwright.v1 import ir_pb2
+
 from kernelwright_worker.frontend.types import dtype_name
 
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+|0x[0-9a-f]{6,}|id=\d+")
@@ -20,7 +20,9 @@ _TREES = ("tree", "args_tree")
 _INT64 = 1 << 63
 
 
-def attributes(params: Mapping[str, Any], operand_count: int, skipped: frozenset[str]) -> list[ir_pb2.Attribute]:
+def attributes(
+    params: Mapping[str, Any], operand_count: int, skipped: frozenset[str]
+) -> list[ir_pb2.Attribute]:
     """Attributes sorted by name. None and functions are left out, also the names in `skipped`."""
     found: list[ir_pb2.Attribute] = []
     for name in sorted(params):
@@ -55,7 +57,11 @@ def _attribute(name: str, value: Any) -> Iterator[ir_pb2.Attribute]:
 def _all_integers(value: Any) -> bool:
     if isinstance(value, (tuple, list)):
         return all(_all_integers(v) for v in value)
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and -_INT64 <= int(value) < _INT64
+    return (
+        isinstance(value, (int, np.integer))
+        and not isinstance(value, bool)
+        and -_INT64 <= int(value) < _INT64
+    )
 
 
 def _flat(value: Any) -> Iterator[int]:
@@ -71,7 +77,9 @@ def _nested(value: Any) -> str:
 
 
 def _words(value: Any) -> str:
-    if isinstance(value, (np.dtype, type)) or jax.dtypes.issubdtype(getattr(value, "dtype", None), np.generic):
+    if isinstance(value, (np.dtype, type)) or jax.dtypes.issubdtype(
+        getattr(value, "dtype", None), np.generic
+    ):
         return dtype_name(np.dtype(value)) if _is_dtype(value) else _clean(str(value))
     if isinstance(value, (tuple, list)):
         return f"({','.join(_words(v) for v in value)})"

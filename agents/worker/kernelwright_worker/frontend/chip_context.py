@@ -11,7 +11,8 @@ from kernelwright_worker import toolchain
 
 
 def abstract_device(chip: str) -> contextlib.AbstractContextManager[Any]:
-    """Context in which lowering asks for the chip's properties and gets them. Raises ValueError for unknown chips.
+    """Context in which lowering asks for the chip's properties and gets them. Raises ValueError for unknown
+    chips.
 
     Without it one-dimensional blocks, some reshapes and iota fail with "Unsupported TPU device kind: cpu".
     """

@@ -8,11 +8,19 @@ import types
 from typing import Any
 
 from kernelwright.v1 import worker_pb2
+
 from kernelwright_worker.frontend import spans
 from kernelwright_worker.frontend.overlay import Overlay, is_library
 
 # Identified by their versions, which every result names; their thousands of frames would hide the rest.
-_TOOLCHAIN = ("/jax/_src/", "/jax/interpreters/", "/jaxlib/", "/numpy/", "/ml_dtypes/", "/kernelwright_worker/")
+_TOOLCHAIN = (
+    "/jax/_src/",
+    "/jax/interpreters/",
+    "/jaxlib/",
+    "/numpy/",
+    "/ml_dtypes/",
+    "/kernelwright_worker/",
+)
 
 
 class Closure:

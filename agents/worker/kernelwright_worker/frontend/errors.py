@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kernelwright.v1 import worker_pb2
+
 from kernelwright_worker.frontend import spans
 
 

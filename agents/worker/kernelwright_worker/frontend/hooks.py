@@ -1,7 +1,8 @@
 """Watches kernel calls while they are traced, also those whose body then fails.
 
-jax has no public way to see a kernel's grid and blocks before its body is traced, so three functions of its Pallas
-module are wrapped for the time of one trace. A version of jax that renames them loses `calls_seen` and nothing else.
+jax has no public way to see a kernel's grid and blocks before its body is traced, so three functions of its
+Pallas module are wrapped for the time of one trace. A version of jax that renames them loses `calls_seen` and
+nothing else.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from jax._src.pallas import pallas_call as pallas_module
-
 from kernelwright.v1 import ir_pb2
+
 from kernelwright_worker.frontend import program, spans
 
 

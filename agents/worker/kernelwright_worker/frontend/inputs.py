@@ -1,8 +1,10 @@
-"""Inputs of a function: from their specifications to the arguments of a call, and from a benchmark-style module.
+"""Inputs of a function: from their specifications to the arguments of a call, and from a benchmark-style
+module.
 
-A specification's path says where its leaf goes: `x`, `p.w`, `args[0]`, `state["a"][1].b`. The first name is a parameter;
-what follows builds a tree of dictionaries, lists and, where the parameter's annotation is a dataclass or a named tuple,
-of that class. Arrays and keys are leaves that are traced; statics are plain values of the call.
+A specification's path says where its leaf goes: `x`, `p.w`, `args[0]`, `state["a"][1].b`. The first name is a
+parameter; what follows builds a tree of dictionaries, lists and, where the parameter's annotation is a
+dataclass or a named tuple, of that class. Arrays and keys are leaves that are traced; statics are plain
+values of the call.
 """
 
 from __future__ import annotations
@@ -18,23 +20,25 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import ml_dtypes
 import numpy as np
-
 from kernelwright.v1 import ir_pb2, worker_pb2
+
+from kernelwright_worker.judging.tensors import numpy_dtype
 
 
 class InputError(Exception):
     """The inputs do not fit the function; the text says what to write instead."""
 
 
-_EXAMPLE = "--inputs 'x=bf16[4096,4096]' or a comment above the function: # kernelwright: x=bf16[4096,4096] n=8"
+_EXAMPLE = (
+    "--inputs 'x=bf16[4096,4096]' or a comment above the function: # kernelwright: x=bf16[4096,4096] n=8"
+)
 _STEP = re.compile(r"\.(?P<name>[^\W\d]\w*)|\[(?P<index>\d+)\]|\[(?P<quote>['\"])(?P<key>.*?)(?P=quote)\]")
 _HEAD = re.compile(r"[^\W\d]\w*")
 
 
 class Record(dict[str, Any]):
-    """A dictionary whose entries are attributes too: `p["w"]` and `p.w` both work on a tree built from `p.w`."""
+    """A dictionary whose entries are attributes too: user code may say `p["w"]` or `p.w`."""
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -56,12 +60,9 @@ jax.tree_util.register_pytree_with_keys(
 def dtype_of(name: str) -> np.dtype[Any]:
     """NumPy type of a name, those of ml_dtypes included. Raises InputError."""
     try:
-        return np.dtype(name)
-    except TypeError:
-        found = getattr(ml_dtypes, name, None)
-        if found is None:
-            raise InputError(f"unknown element type {name!r}") from None
-        return np.dtype(found)
+        return numpy_dtype(name)
+    except TypeError as error:
+        raise InputError(str(error)) from None
 
 
 def key_type() -> Any:
@@ -82,7 +83,7 @@ def abstract_leaf(spec: worker_pb2.InputSpec) -> jax.ShapeDtypeStruct:
 
 def is_traced(spec: worker_pb2.InputSpec) -> bool:
     """Whether an input is an array or a key rather than a static value."""
-    return spec.WhichOneof("kind") != "static_json"
+    return bool(spec.WhichOneof("kind") != "static_json")
 
 
 class Call:
@@ -143,12 +144,15 @@ class Call:
         for head in heads:
             if head not in parameters and not open_ended:
                 raise InputError(
-                    f"the function has no parameter {head!r}; its signature is {self._signature}. Write {_EXAMPLE}"
+                    f"the function has no parameter {head!r}; its signature is {self._signature}. "
+                    f"Write {_EXAMPLE}"
                 )
         missing = [
             p.name
             for p in parameters.values()
-            if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD) and p.name not in heads
+            if p.default is p.empty
+            and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
+            and p.name not in heads
         ]
         if missing:
             raise InputError(f"no input is given for {', '.join(map(repr, missing))}. Write {_EXAMPLE}")
@@ -170,7 +174,9 @@ def _parse(path: str) -> tuple[str, list[str | int]]:
     while position < len(path):
         step = _STEP.match(path, position)
         if step is None:
-            raise InputError(f"the input path {path!r} cannot be read at {path[position:]!r}: use p.w, p[0] or p['w']")
+            raise InputError(
+                f"the input path {path!r} cannot be read at {path[position:]!r}: use p.w, p[0] or p['w']"
+            )
         index, name = step.group("index"), step.group("name")
         steps.append(int(index) if index is not None else name if name is not None else step.group("key"))
         position = step.end()
@@ -201,7 +207,9 @@ def _insert(tree: Any, steps: Sequence[str | int], value: Any, path: str) -> Any
     if isinstance(step, int):
         tree = [] if tree is None else tree
         if not isinstance(tree, list) or step > len(tree):
-            raise InputError(f"the input {path!r} leaves out an index before [{step}], or mixes indices and names")
+            raise InputError(
+                f"the input {path!r} leaves out an index before [{step}], or mixes indices and names"
+            )
         inner = tree[step] if step < len(tree) else None
         tree[step : step + 1] = [_insert(inner, steps[1:], value, path)]
         return tree
@@ -235,11 +243,14 @@ def _typed(tree: Any, annotation: Any, function: Callable[..., Any]) -> Any:
 # ---- modules that bring their own inputs
 
 
-def from_module(module: types.ModuleType, function: Callable[..., Any]) -> tuple[list[worker_pb2.InputSpec], str]:
-    """Asks a benchmark-style module for inputs: `create_inputs(dtype=…)` or `get_inputs()`, evaluated abstractly.
+def from_module(
+    module: types.ModuleType, function: Callable[..., Any]
+) -> tuple[list[worker_pb2.InputSpec], str]:
+    """Asks a benchmark-style module for inputs: `create_inputs(dtype=…)` or `get_inputs()`, evaluated
+    abstractly.
 
-    Returns specifications and the name of the function that gave them. Raises InputError when there is neither, or
-    whatever the function raises.
+    Returns specifications and the name of the function that gave them. Raises InputError when there is
+    neither, or whatever the function raises.
     """
     signature = _signature(function)
     if signature is not None and not any(p.default is p.empty for p in signature.parameters.values()):
@@ -254,7 +265,8 @@ def from_module(module: types.ModuleType, function: Callable[..., Any]) -> tuple
         dynamic, static = pair
         return _specs([*_listed(dynamic), *_listed(static)], signature), "get_inputs"
     raise InputError(
-        f"the inputs of the function are not known: write {_EXAMPLE}; or give the module a function create_inputs()"
+        f"the inputs of the function are not known: write {_EXAMPLE}; "
+        "or give the module a function create_inputs()"
     )
 
 
@@ -331,4 +343,6 @@ def _spec(path: str, leaf: Any) -> worker_pb2.InputSpec:
     try:
         return worker_pb2.InputSpec(path=path, static_json=json.dumps(leaf))
     except TypeError:
-        raise InputError(f"the input {path!r} is a {type(leaf).__name__}, neither an array nor a plain value") from None
+        raise InputError(
+            f"the input {path!r} is a {type(leaf).__name__}, neither an array nor a plain value"
+        ) from None

@@ -1,13 +1,14 @@
 """Runs unmodified user code under the TPU interpreter, and keeps what the interpreter finds.
 
-The interpreter replaces its race detector at every kernel, so each detector that it makes is kept. What it prints is
-not used: a candidate can print too.
+The interpreter replaces its race detector at every kernel, so each detector that it makes is kept. What it
+prints is not used: a candidate can print too.
 """
 
 from __future__ import annotations
 
 import contextlib
 import functools
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,12 +17,51 @@ import jax.numpy as jnp
 from jax._src import source_info_util
 from jax._src.pallas import pallas_call as pallas_module
 from jax._src.pallas.mosaic.interpret import interpret_pallas_call as interpreter
+from jax._src.pallas.mosaic.interpret import thread_map
 from jax.experimental.pallas import tpu as pltpu
 
-# Far from anything a kernel computes from inputs of unit scale, and finite: infinity would spread through a product
-# with zero and make a kernel look needed that is not.
+# Far from anything a kernel computes from inputs of unit scale, and finite: infinity would spread through a
+# product with zero and make a kernel look needed that is not.
 GHOST_MARKER = 1000.0
 CORES = 2
+
+
+class _CompiledBodies:
+    """Compiled bodies of kernels, one per body and operand types.
+
+    The interpreter compiles a kernel's body anew for every simulated core of every run, which takes longer
+    than running it. The bodies are kept alive here, so that an id names one body.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._compiled: dict[Any, tuple[Any, Any]] = {}
+
+    def run(self, jaxpr: Any, consts: Any, *operands: Any) -> None:
+        """Stands in for the interpreter's own function of these parameters."""
+        leaves, tree = jax.tree_util.tree_flatten((consts, operands))
+        key = (id(jaxpr), tree, tuple((jnp.shape(v), str(jnp.result_type(v))) for v in leaves))
+        with self._lock:
+            if key not in self._compiled:
+
+                def body(consts: Any, *operands: Any) -> None:
+                    jax.core.eval_jaxpr(jaxpr, consts, *operands)
+
+                self._compiled[key] = (jaxpr, jax.jit(body).lower(consts, *operands).compile())
+        self._compiled[key][1](consts, *operands)
+
+    def clear(self) -> None:
+        """Frees what was compiled."""
+        self._compiled.clear()
+
+
+_bodies = _CompiledBodies()
+
+
+def forget_compiled() -> None:
+    """Frees compiled programs, those of jax's own caches included."""
+    _bodies.clear()
+    jax.clear_caches()
 
 
 class Detectors:
@@ -67,23 +107,28 @@ def interpreted(seed: int, detectors: Detectors) -> Iterator[None]:
                 (a for a in arguments if isinstance(a, source_info_util.SourceInfo)), None
             )
             if self.races_found and not before and not detectors.place:
-                detectors.place = source_info_util.summarize(info) if info is not None else "a block of a pallas_call"
+                detectors.place = (
+                    source_info_util.summarize(info) if info is not None else "a block of a pallas_call"
+                )
             return result
 
     interpreter.reset_tpu_interpret_mode_state()
     interpreter.RaceDetectionState = Kept
+    run_body = thread_map._run_jaxpr
+    thread_map._run_jaxpr = _bodies.run
     params = pltpu.InterpretParams(detect_races=True, num_cores_or_threads=CORES, random_seed=seed)
     try:
         with pltpu.force_tpu_interpret_mode(params):
             yield
     finally:
         interpreter.RaceDetectionState = original
+        thread_map._run_jaxpr = run_body
         interpreter.reset_tpu_interpret_mode_state()
 
 
 @contextlib.contextmanager
 def plainly_interpreted() -> Iterator[None]:
-    """Every kernel called inside is evaluated as ordinary jax code: faster, and blind to what hardware does."""
+    """Every kernel called inside is evaluated as ordinary jax code: fast, and blind to hardware."""
     original = pallas_module._pallas_call
 
     @functools.wraps(original)
@@ -99,7 +144,9 @@ def plainly_interpreted() -> Iterator[None]:
 
 @contextlib.contextmanager
 def ghost(number: int) -> Iterator[None]:
-    """Replaces the result of the kernel call with this number, counted from 1 in order of tracing, by a marker."""
+    """Replaces the result of the kernel call with this number, counted from 1 in order of tracing, by a
+    marker.
+    """
     original = pallas_module._pallas_call
     count = 0
 

@@ -14,7 +14,7 @@ _PATIENCE_SECONDS = 0.5  # for a thread that is just ending
 
 
 def find(known: set[int]) -> str:
-    """Describes what lives on, empty if nothing does. `known` are the thread ids from before the user's code."""
+    """Describes what lives on, empty if nothing does. `known`: threads from before the user's code."""
     limit = time.monotonic() + _PATIENCE_SECONDS
     while (found := _now(known)) and time.monotonic() < limit:
         time.sleep(0.01)

@@ -1,7 +1,7 @@
 """Imports a user's file and its neighbours from the texts that a job names, under the user's own paths.
 
-Whatever is imported below the import root is loaded from source by this module, never from a bytecode cache: the text
-that ran is known, hashed, and shown in tracebacks, also when the editor has not saved it.
+Whatever is imported below the import root is loaded from source by this module, never from a bytecode cache:
+the text that ran is known, hashed, and shown in tracebacks, also when the editor has not saved it.
 """
 
 from __future__ import annotations
@@ -138,7 +138,9 @@ class Overlay(importlib.abc.MetaPathFinder):
         return folder == self.root or folder.startswith(self.root + os.sep) or folder in self._folders
 
 
-_LIBRARY_ROOTS = tuple({os.path.dirname(os.__file__), sys.prefix + os.sep + "lib", sys.base_prefix + os.sep + "lib"})
+_LIBRARY_ROOTS = tuple(
+    {os.path.dirname(os.__file__), sys.prefix + os.sep + "lib", sys.base_prefix + os.sep + "lib"}
+)
 
 
 def is_library(path: str) -> bool:

@@ -1,4 +1,4 @@
-"""Converts a traced function to the program graph: nested regions, effects, source spans, constants, kernels."""
+"""Converts a traced function to the program graph: regions, effects, source spans, constants, kernels."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 import jax
 import numpy as np
 from jax.extend import core as jax_core
-
 from kernelwright.v1 import ir_pb2
+
 from kernelwright_worker import toolchain
 from kernelwright_worker.frontend import attributes, spans
 from kernelwright_worker.frontend.types import dimension, memory_space, tensor_type
@@ -64,7 +64,9 @@ class _Converter:
         graph.outputs.extend(self._operand(v, ids, graph) for v in jaxpr.outvars)
         return graph
 
-    def _operation(self, operation: ir_pb2.Operation, equation: Any, ids: dict[Any, int], graph: ir_pb2.Graph) -> None:
+    def _operation(
+        self, operation: ir_pb2.Operation, equation: Any, ids: dict[Any, int], graph: ir_pb2.Graph
+    ) -> None:
         operation.name = equation.primitive.name
         operation.inputs.extend(self._operand(v, ids, graph) for v in equation.invars)
         is_kernel = operation.name == "pallas_call" and "grid_mapping" in equation.params
@@ -92,7 +94,9 @@ class _Converter:
             names.add(name)
             for position, body in enumerate(value if several else [value]):
                 closed = isinstance(body, jax_core.ClosedJaxpr)
-                operation.regions.append(self.graph(body.jaxpr if closed else body, body.consts if closed else ()))
+                operation.regions.append(
+                    self.graph(body.jaxpr if closed else body, body.consts if closed else ())
+                )
                 operation.region_names.append(f"{name}[{position}]" if several else name)
         return names
 
@@ -108,7 +112,9 @@ class _Converter:
             aliases=[ir_pb2.Alias(operand=i, output=o) for i, o in params.get("input_output_aliases") or ()],
         )
         compiler = params.get("compiler_params")
-        call.dimension_semantics.extend(_word(s) for s in getattr(compiler, "dimension_semantics", None) or ())
+        call.dimension_semantics.extend(
+            _word(s) for s in getattr(compiler, "dimension_semantics", None) or ()
+        )
         limit = getattr(compiler, "vmem_limit_bytes", None)
         if limit is not None:
             call.vmem_limit_bytes = int(limit)

@@ -35,7 +35,11 @@ def resolve(module: types.ModuleType, qualified: str) -> Callable[..., Any]:
 
 
 def _needs_instance(static: Any) -> bool:
-    return callable(static) and not isinstance(static, (staticmethod, classmethod)) and not inspect.isclass(static)
+    return (
+        callable(static)
+        and not isinstance(static, (staticmethod, classmethod))
+        and not inspect.isclass(static)
+    )
 
 
 def _bind(owner: type, name: str, qualified: str) -> Callable[..., Any]:
@@ -44,14 +48,17 @@ def _bind(owner: type, name: str, qualified: str) -> Callable[..., Any]:
     except Exception as error:
         raise ResolveError(
             f"{qualified} needs an instance and {owner.__name__}() cannot make one without arguments "
-            f"({type(error).__name__}: {error}): write a function in the module that builds it and calls the method"
+            f"({type(error).__name__}: {error}): write a function in the module that builds it and calls "
+            "the method"
         ) from error
     bound: Callable[..., Any] = getattr(instance, name)
     return bound
 
 
 def _functions(owner: Any) -> list[str]:
-    return sorted(n for n, v in vars(owner).items() if callable(v) and not n.startswith("__") and _is_own(owner, v))
+    return sorted(
+        n for n, v in vars(owner).items() if callable(v) and not n.startswith("__") and _is_own(owner, v)
+    )
 
 
 def _is_own(owner: Any, value: Any) -> bool:

@@ -10,8 +10,9 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
-import kernelwright_worker
 from kernelwright.v1 import ir_pb2
+
+import kernelwright_worker
 
 _OWN = os.path.dirname(os.path.abspath(kernelwright_worker.__file__)) + os.sep
 _JAX_INTERNAL = f"{os.sep}jax{os.sep}_src{os.sep}"
@@ -19,7 +20,9 @@ _MAX_SPANS = 24
 
 
 def of_jax(jax_traceback: Any) -> list[ir_pb2.SourceSpan]:
-    """Spans of an operation, innermost frame first: frames of the user and of libraries, without jax's own machinery."""
+    """Spans of an operation, innermost frame first: frames of the user and of libraries, without jax's own
+    machinery.
+    """
     if jax_traceback is None:
         return []
     code, last = jax_traceback.raw_frames()

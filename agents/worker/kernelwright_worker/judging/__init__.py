@@ -1,1 +1,1 @@
-"""What the judge knows: how to draw inputs, compare arrays, read programs, and give the verdict of each gate."""
+"""What the judge knows: drawing inputs, comparing arrays, reading programs, giving verdicts."""

@@ -1,8 +1,8 @@
 """Compares a candidate's output with the reference's, on the scale of the reference's own error.
 
-The truth is the reference in wider types. A candidate may be wrong by `factor` times what the reference itself is wrong
-in its own types, or by a floor that the type of the output makes unavoidable. Errors count relative to the scale of
-their row, so that a small row cannot hide behind a large one.
+The truth is the reference in wider types. A candidate may be wrong by `factor` times what the reference
+itself is wrong in its own types, or by a floor that the type of the output makes unavoidable. Errors count
+relative to the scale of their row, so that a small row cannot hide behind a large one.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import numpy as np
 from kernelwright_worker.judging import tensors
 from kernelwright_worker.judging.tensors import Array
 
-# A few units in the last place of the type. float32 allows for another order of a long sum, and is a hundred times
-# below what a product with bfloat16 operands costs.
+# A few units in the last place of the type. float32 allows for another order of a long sum, and is a hundred
+# times below what a product with bfloat16 operands costs.
 FLOORS = {"float64": 1e-12, "float32": 2e-5, "float16": 2.0**-10, "bfloat16": 2.0**-8}
 _NARROW_FLOOR = 2.0**-3  # 8 bits and less
 _ROW_FLOOR = 1e-5  # rows this far below the largest one are noise of it
@@ -40,17 +40,23 @@ def floor_of(dtype: np.dtype[Any]) -> float:
     return FLOORS.get(dtype.name, _NARROW_FLOOR)
 
 
-def compare(candidate: Array, native: Array, truth: Array, other: Array, factor: float, floor: float) -> Difference:
+def compare(
+    candidate: Array, native: Array, truth: Array, other: Array, factor: float, floor: float
+) -> Difference:
     """Compares one output.
 
-    `native` is the reference in its own types, `truth` in wider ones, `other` under inputs moved by one unit in the
-    last place (or `native` again). All have one shape.
+    `native` is the reference in its own types, `truth` in wider ones, `other` under inputs moved by one unit
+    in the last place (or `native` again). All have one shape.
     """
     if not tensors.is_float(native.dtype) and native.dtype.kind not in "fc":
         return _exact(candidate, native, truth)
+    common = np.dtype(np.complex128 if native.dtype.kind == "c" else np.float64)
     with np.errstate(all="ignore"):
         return _relative(
-            *(a.astype(np.complex128 if native.dtype.kind == "c" else np.float64) for a in (candidate, native, truth, other)),
+            candidate.astype(common),
+            native.astype(common),
+            truth.astype(common),
+            other.astype(common),
             factor,
             floor or floor_of(native.dtype),
         )
@@ -63,7 +69,8 @@ def _exact(candidate: Array, native: Array, truth: Array) -> Difference:
     if not count:
         return Difference(0.0, 0.0, 0.0, True, False, "")
     place = np.unravel_index(int(np.argmax(wrong)), wrong.shape) if wrong.ndim else ()
-    detail = f"{count} of {wrong.size} elements differ, first at {_place(place)}: {candidate[place]} for {native[place]}"
+    detail = f"{count} of {wrong.size} elements differ, first at {_place(place)}: "
+    detail += f"{candidate[place]} for {native[place]}"
     return Difference(count / wrong.size, 0.0, 0.0, False, False, detail)
 
 
@@ -73,20 +80,22 @@ def _relative(candidate: Any, native: Any, truth: Any, other: Any, factor: float
     compared = defined & np.isfinite(native) & np.isfinite(candidate)
     scale = _row_scale(np.where(defined & np.isfinite(truth), np.abs(truth), 0))
     own = _error(native, truth, compared, scale)
-    if other is not native:
-        own = np.maximum(own, _error(other, truth, compared, scale))
+    own = np.maximum(own, _error(other, truth, compared, scale))
     theirs = _error(candidate, truth, compared, scale)
     reference_error = float(own.max(initial=0))
     candidate_error = float(theirs.max(initial=0))
     limit = max(factor * reference_error, floor)
     norm = _norm_error(candidate, truth, compared)
-    norm_limit = max(factor * max(_norm_error(native, truth, compared), _norm_error(other, truth, compared)), floor)
+    norm_limit = max(
+        factor * max(_norm_error(native, truth, compared), _norm_error(other, truth, compared)), floor
+    )
     problems: list[str] = []
     if wrong_class.any():
         place = np.unravel_index(int(np.argmax(wrong_class)), wrong_class.shape) if wrong_class.ndim else ()
         count = int(np.count_nonzero(wrong_class))
         problems.append(
-            f"{count} of {wrong_class.size} elements are not finite where the reference is, or the other way round; "
+            f"{count} of {wrong_class.size} elements are not finite where the reference is, "
+            "or the other way round; "
             f"first at {_place(place)}: {candidate[place]} for {native[place]}"
         )
     if candidate_error > limit:
@@ -98,7 +107,9 @@ def _relative(candidate: Any, native: Any, truth: Any, other: Any, factor: float
     elif norm > norm_limit:
         problems.append(f"error {norm:.3g} by norm, allowed {norm_limit:.3g}")
     uninitialised = bool((np.isnan(candidate) & defined).any())
-    return Difference(candidate_error, reference_error, limit, not problems, uninitialised, "; ".join(problems))
+    return Difference(
+        candidate_error, reference_error, limit, not problems, uninitialised, "; ".join(problems)
+    )
 
 
 def _same_class(left: Any, right: Any) -> Any:
@@ -125,7 +136,9 @@ def _norm_error(value: Any, truth: Any, compared: Any) -> float:
     scale = max(float(np.abs(truth[compared]).max(initial=0)), _TINY)
     difference = (value[compared] - truth[compared]) / scale
     size = float(np.linalg.norm(truth[compared] / scale))
-    return float(np.linalg.norm(difference)) / max(size, _TINY) if size else 0.0
+    return float(np.linalg.norm(difference)) / max(
+        size, 1.0
+    )  # below 1 only when everything is next to nothing
 
 
 def _place(place: Any) -> str:

@@ -1,4 +1,6 @@
-"""Draws the inputs of a check. Seeds come from the daemon at the run's start; the drawn processes never see them."""
+"""Draws the inputs of a check. Seeds come from the daemon at the run's start; the drawn processes never see
+them.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-
 from kernelwright.v1 import worker_pb2
+
 from kernelwright_worker.judging import tensors
 from kernelwright_worker.judging.tensors import Array
 
@@ -74,7 +76,9 @@ DISTRIBUTIONS: dict[str, Callable[[Generator, tuple[int, ...]], Array]] = {
 }
 
 
-def draw(specs: Sequence[worker_pb2.InputSpec], distribution: str, seed: int, place: int) -> list[worker_pb2.Tensor]:
+def draw(
+    specs: Sequence[worker_pb2.InputSpec], distribution: str, seed: int, place: int
+) -> list[worker_pb2.Tensor]:
     """Values of all traced inputs, in order. `place` tells one shape from another under the same seed."""
     drawn: list[worker_pb2.Tensor] = []
     for position, spec in enumerate(specs):
@@ -92,14 +96,16 @@ def draw(specs: Sequence[worker_pb2.InputSpec], distribution: str, seed: int, pl
 def has_floats(specs: Sequence[worker_pb2.InputSpec]) -> bool:
     """Whether any input has values that a distribution can shape."""
     return any(
-        s.WhichOneof("kind") == "tensor" and tensors.is_float(tensors.numpy_dtype(s.tensor.type.dtype)) for s in specs
+        s.WhichOneof("kind") == "tensor" and tensors.is_float(tensors.numpy_dtype(s.tensor.type.dtype))
+        for s in specs
     )
 
 
 def perturb(values: Sequence[worker_pb2.Tensor], seed: int) -> list[worker_pb2.Tensor]:
     """Moves every float32 and float64 by at most one unit in its last place.
 
-    What the reference then answers differently is its own sensitivity: no implementation can be asked to do better.
+    What the reference then answers differently is its own sensitivity: no implementation can be asked to do
+    better.
     """
     moved: list[worker_pb2.Tensor] = []
     for position, tensor in enumerate(values):
@@ -109,7 +115,9 @@ def perturb(values: Sequence[worker_pb2.Tensor], seed: int) -> list[worker_pb2.T
             continue
         random = np.random.default_rng([seed, position])
         towards = np.where(random.random(array.shape) < 0.5, np.inf, -np.inf).astype(array.dtype)
-        moved.append(tensors.encode(np.where(np.isfinite(array) & (array != 0), np.nextafter(array, towards), array)))
+        moved.append(
+            tensors.encode(np.where(np.isfinite(array) & (array != 0), np.nextafter(array, towards), array))
+        )
     return moved
 
 

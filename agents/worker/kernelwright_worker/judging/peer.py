@@ -7,13 +7,18 @@ import socket
 from collections.abc import Sequence
 
 from kernelwright.v1 import worker_pb2
+
 from kernelwright_worker import framing
 
 _NONCE_BYTES = 16
 
 
 class PeerGone(Exception):
-    """The process has ended; the router knows how."""
+    """The process has ended before its work was done; the router knows how."""
+
+    def __init__(self, role: str) -> None:
+        super().__init__(role)
+        self.role = role
 
 
 class WrongNonce(Exception):
@@ -23,8 +28,9 @@ class WrongNonce(Exception):
 class Peer:
     """Sends a request, waits for its reply."""
 
-    def __init__(self, channel: socket.socket) -> None:
+    def __init__(self, channel: socket.socket, role: str) -> None:
         self._channel = channel
+        self._role = role
         self._decoder = framing.FrameDecoder()
 
     def ask(self, request: worker_pb2.RoleRequest) -> worker_pb2.RoleReply:
@@ -39,18 +45,18 @@ class Peer:
         try:
             self._channel.sendall(framing.encode_frame(request.SerializeToString()))
         except OSError as error:
-            raise PeerGone from error
+            raise PeerGone(self._role) from error
 
     def wait(self) -> worker_pb2.RoleReply:
         """Second half of `ask`."""
         try:
             message = framing.receive_message(self._channel, self._decoder)
         except OSError as error:
-            raise PeerGone from error
+            raise PeerGone(self._role) from error
         except framing.FramingError as error:
             raise WrongNonce(f"its reply is not a frame: {error}") from error
         if message is None:
-            raise PeerGone
+            raise PeerGone(self._role)
         try:
             reply = worker_pb2.RoleReply.FromString(message)
         except Exception as error:  # protobuf's DecodeError

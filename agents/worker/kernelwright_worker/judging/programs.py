@@ -1,4 +1,6 @@
-"""Reads program graphs for the gates: callbacks, captured constants, precision of products and of accumulations."""
+"""Reads program graphs for the gates: callbacks, captured constants, precision of products and of
+accumulations.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +13,28 @@ MAX_CONSTANT_BYTES = 64 << 10
 _CALLBACKS = ("callback", "infeed", "outfeed", "outside_call", "host_call")
 _FLOAT_BITS = {"float64": 64, "float32": 32, "float16": 16, "bfloat16": 16}
 _ADDITIVE = {"add", "add_any", "sub", "dot_general"}
-_TRANSPARENT = {"convert_element_type", "reshape", "broadcast_in_dim", "squeeze", "mul", "copy", "select_n", "reduce_sum"}
+_TRANSPARENT = {
+    "convert_element_type",
+    "reshape",
+    "broadcast_in_dim",
+    "squeeze",
+    "mul",
+    "copy",
+    "select_n",
+    "reduce_sum",
+}
 _MAX_DEPTH = 24
-# Precision of a product, by name; absent means the device's default, which rounds float32 operands to bfloat16.
-_PRECISION = {"": 0, "DEFAULT": 0, "BF16_BF16_F32": 0, "HIGH": 1, "BF16_BF16_F32_X3": 1, "HIGHEST": 2, "F32_F32_F32": 2}
+# Precision of a product, by name; absent means the device's default, which rounds float32 operands to
+# bfloat16.
+_PRECISION = {
+    "": 0,
+    "DEFAULT": 0,
+    "BF16_BF16_F32": 0,
+    "HIGH": 1,
+    "BF16_BF16_F32_X3": 1,
+    "HIGHEST": 2,
+    "F32_F32_F32": 2,
+}
 
 
 @dataclasses.dataclass
@@ -80,7 +100,9 @@ def _operation(
         found.callbacks.append(name)
     if operation.HasField("pallas"):
         found.kernels += 1
-        found.interpreted += any(a.name == "interpret" and (a.bool_value or a.text) for a in operation.attributes)
+        found.interpreted += any(
+            a.name == "interpret" and (a.bool_value or a.text) for a in operation.attributes
+        )
     if name == "dot_general":
         _product(operation, found, types)
     if name in ("swap", "addupdate", "masked_swap") and len(operation.inputs) >= 2:
@@ -126,7 +148,11 @@ def _adds_to(value: int, reference: int, producers: dict[int, ir_pb2.Operation])
         if operation is None or depth > _MAX_DEPTH or (current, added) in seen:
             continue
         seen.add((current, added))
-        if operation.name in ("get", "masked_load") and operation.inputs and operation.inputs[0].value == reference:
+        if (
+            operation.name in ("get", "masked_load")
+            and operation.inputs
+            and operation.inputs[0].value == reference
+        ):
             if added:
                 return True
         elif operation.name in _ADDITIVE | _TRANSPARENT:

@@ -6,7 +6,6 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-
 from kernelwright.v1 import ir_pb2, worker_pb2
 
 KEY_WORDS = (2,)  # raw data of jax's default key
@@ -21,12 +20,14 @@ def is_key(kind: ir_pb2.TensorType) -> bool:
 def numpy_dtype(name: str) -> np.dtype[Any]:
     """NumPy type of a name, those of ml_dtypes included. Raises TypeError for others."""
     try:
-        return np.dtype(name)
+        known: np.dtype[Any] = np.dtype(name)
+        return known
     except TypeError:
         found = getattr(ml_dtypes, name, None)
         if found is None:
             raise TypeError(f"unknown element type {name!r}") from None
-        return np.dtype(found)
+        of_ml_dtypes: np.dtype[Any] = np.dtype(found)
+        return of_ml_dtypes
 
 
 def encode(array: Array, dtype: str = "") -> worker_pb2.Tensor:

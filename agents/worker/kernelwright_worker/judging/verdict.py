@@ -6,11 +6,13 @@ import re
 from collections.abc import Sequence
 
 from kernelwright.v1 import worker_pb2
+
 from kernelwright_worker.judging import compare, tensors
 from kernelwright_worker.judging.gates import Gates
 from kernelwright_worker.judging.programs import Summary
 
-# What the interpreter says when a kernel leaves its memory or comes back to a block; the last line has the place.
+# What the interpreter says when a kernel leaves its memory or comes back to a block; the last line has the
+# place.
 _MEMORY_ERROR = re.compile(r"Out-of-bounds|Revisited block|out of bounds|IndexError")
 
 
@@ -62,7 +64,10 @@ def weak_type_gate(gates: Gates, candidate: worker_pb2.RoleReply, reference: wor
     if candidate.output_tree != reference.output_tree:
         gates.fail("G45", f"returns {candidate.output_tree}, the reference {reference.output_tree}")
     elif list(candidate.weak_types) != list(reference.weak_types):
-        gates.fail("G45", f"weak types of its outputs are {list(candidate.weak_types)}, not {list(reference.weak_types)}")
+        gates.fail(
+            "G45",
+            f"weak types of its outputs are {list(candidate.weak_types)}, not {list(reference.weak_types)}",
+        )
 
 
 def run_gates(gates: Gates, reply: worker_pb2.RoleReply, where: str) -> None:

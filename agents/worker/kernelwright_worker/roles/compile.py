@@ -11,8 +11,8 @@ from typing import Any
 import jax
 from jax import export
 from jax.experimental import topologies
-
 from kernelwright.v1 import worker_pb2
+
 from kernelwright_worker import toolchain
 from kernelwright_worker.frontend.errors import code_error
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import socket
 import traceback
 
 from kernelwright.v1 import worker_pb2
+
 from kernelwright_worker import framing
+from kernelwright_worker.judging.peer import PeerGone
 from kernelwright_worker.roles import compile as compile_role
 from kernelwright_worker.roles import judge, probe, subject, trace
-
-_NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def run(kind: str, role: str, payload: int, result: int, peers: list[int]) -> None:
@@ -35,11 +34,17 @@ def run(kind: str, role: str, payload: int, result: int, peers: list[int]) -> No
         else:
             reply.judge.CopyFrom(judge.run(worker_pb2.JudgeJob.FromString(data), *channels))
         reply.outcome = worker_pb2.JobResult.DONE
+    except PeerGone as gone:  # the router puts a better reason in its place when it knows one
+        reply.role = gone.role
+        reply.outcome = worker_pb2.JobResult.CRASHED
+        reply.detail = "the process ended by itself before its work was done"
     except MemoryError:
         _fail(reply, worker_pb2.JobResult.MEMORY)
     except OSError as error:
-        disk = error.errno in _NO_SPACE
-        _fail(reply, worker_pb2.JobResult.DISK if disk else worker_pb2.JobResult.CRASHED)
+        _fail(reply, worker_pb2.JobResult.CRASHED)
+        if error.errno in trace.NO_SPACE:
+            reply.outcome = worker_pb2.JobResult.DISK
+            reply.detail = f"its private folder is full, or a file grew past the limit: {error}"
     framing.write_all(result, framing.encode_frame(reply.SerializeToString()))
     os.close(result)
 

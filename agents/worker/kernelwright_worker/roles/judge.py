@@ -1,7 +1,7 @@
 """Role judge: draws inputs, has reference and candidate run them, compares, and gives a verdict per gate.
 
-The process imports no user code. Cheap checks come first: programs, then the smallest shape, then the other shapes; the
-first failure of a gate ends the job, since a candidate needs all of them.
+The process imports no user code. Cheap checks come first: programs, then the smallest shape, then the other
+shapes; the first failure of a gate ends the job, since a candidate needs all of them.
 """
 
 from __future__ import annotations
@@ -11,16 +11,15 @@ import hashlib
 import math
 import os
 import socket
-import time
 from collections.abc import Iterator
 
 from kernelwright.v1 import worker_pb2
-from kernelwright_worker.judging import distributions, verdict
+
+from kernelwright_worker.judging import distributions, tensors, verdict
 from kernelwright_worker.judging.gates import CANDIDATE_GATES, KERNEL_GATES, ORIGINAL_GATES, Gates
-from kernelwright_worker.judging.peer import Peer, PeerGone, WrongNonce, request
+from kernelwright_worker.judging.peer import Peer, WrongNonce, request
 from kernelwright_worker.judging.programs import Summary, summarize
 
-_WAIT_FOR_ROUTER_SECONDS = 60.0
 _MAX_SEED = 2**31 - 1
 _MIN_DISTRIBUTIONS = 3
 
@@ -46,7 +45,9 @@ class _Check:
 
 @dataclasses.dataclass(frozen=True)
 class _Truth:
-    """What the reference answers: in its own types, in wider ones, and for inputs moved by a unit in the last place."""
+    """What the reference answers: in its own types, in wider ones, and for inputs moved by a unit in the last
+    place.
+    """
 
     native: worker_pb2.RoleReply
     wide: worker_pb2.RoleReply
@@ -54,13 +55,8 @@ class _Truth:
 
 
 def run(job: worker_pb2.JudgeJob, oracle: socket.socket, candidate: socket.socket) -> worker_pb2.JudgeResult:
-    """Carries out the job. Waits for its own end when another process of the job has gone: the router knows why."""
-    judge = _Judge(job, Peer(oracle), Peer(candidate))
-    try:
-        return judge.run()
-    except PeerGone:
-        time.sleep(_WAIT_FOR_ROUTER_SECONDS)
-        raise
+    """Carries out the job. Raises PeerGone when another process of the job has ended."""
+    return _Judge(job, Peer(oracle, "oracle"), Peer(candidate, "candidate")).run()
 
 
 class _Judge:
@@ -109,7 +105,9 @@ class _Judge:
         self._conclude()
 
     def _checks(self) -> Iterator[_Check]:
-        """Smallest shape: every distribution, and a second schedule of the interpreter. Others: two schedules."""
+        """Smallest shape: every distribution, and a second schedule of the interpreter. Others: two
+        schedules.
+        """
         specs = self._shapes[0].inputs
         names = list(distributions.DISTRIBUTIONS) if distributions.has_floats(specs) else ["normal"]
         second = self._seeds[1] if len(self._seeds) > 1 else (self._seeds[0] + 1) % _MAX_SEED
@@ -137,10 +135,12 @@ class _Judge:
             self._reference_failed(reference.error)
         if candidate.HasField("error"):
             self._result.candidate_error.CopyFrom(candidate.error)
-            self._gates.fail("G43", f"raises {candidate.error.type} when it is traced: {candidate.error.message}"[:2000])
+            self._gates.fail(
+                "G43", f"raises {candidate.error.type} when it is traced: {candidate.error.message}"[:2000]
+            )
             raise _Stop("the candidate cannot be traced")
         if candidate.leftovers:
-            self._gates.fail("G52", f"left alive after its import: {candidate.leftovers}")
+            self._gates.fail("G52", f"left alive after it was traced: {candidate.leftovers}")
         self._summary = summarize(candidate.program)
         verdict.weak_type_gate(self._gates, candidate, reference)
         verdict.program_gates(self._gates, self._summary, summarize(reference.program))
@@ -176,18 +176,24 @@ class _Judge:
             self._note_special_case(check)
         if uninitialised and check.distribution == "normal":
             self._gates.fail(
-                "G31", f"NaN where the reference has numbers: memory that nothing has written was read ({check.label})"
+                "G31",
+                "NaN where the reference has numbers: memory that nothing has written was read "
+                f"({check.label})",
             )
 
     def _note_special_case(self, check: _Check) -> None:
         """Right for ordinary inputs of one shape and wrong elsewhere is what G40 is for."""
         if check.place > 0 or check.distribution != "normal":
-            self._gates.fail("G40", f"holds for the smallest shape with normal inputs, and fails at {check.label}")
+            self._gates.fail(
+                "G40", f"holds for the smallest shape with normal inputs, and fails at {check.label}"
+            )
 
     def _compare(
         self, reply: worker_pb2.RoleReply, truth: _Truth, check: _Check
     ) -> tuple[list[worker_pb2.Comparison], bool]:
-        labels = worker_pb2.Comparison(shape=check.shape.name, distribution=check.distribution, seed=check.seed)
+        labels = worker_pb2.Comparison(
+            shape=check.shape.name, distribution=check.distribution, seed=check.seed
+        )
         return verdict.comparisons(reply, truth.native, truth.wide, truth.moved, self._job.tolerance, labels)
 
     def _draw(self, check: _Check) -> list[worker_pb2.Tensor]:
@@ -221,7 +227,9 @@ class _Judge:
     def _ask_oracle(
         self, specs: object, values: list[worker_pb2.Tensor], widen: bool = False
     ) -> worker_pb2.RoleReply:
-        """Plain evaluation first: it is faster, and what it cannot see is the candidate's matter, not the oracle's."""
+        """Plain evaluation first: it is faster, and what it cannot see is the candidate's matter, not the
+        oracle's.
+        """
         reply = self._oracle.ask(request(specs, values, widen=widen))  # type: ignore[arg-type]
         if reply.HasField("error"):
             again = self._oracle.ask(request(specs, values, widen=widen, interpret=True))  # type: ignore[arg-type]
@@ -245,7 +253,8 @@ class _Judge:
             compared, _uninitialised = self._compare(reply, truth, check)
             if all(verdict.passed(c) for c in compared):
                 self._gates.fail(
-                    "G21", f"the answer stays right when the result of kernel {number} is replaced: nobody needs it"
+                    "G21",
+                    f"the answer stays right when the result of kernel {number} is replaced: nobody needs it",
                 )
                 self._stop_at_failure()
         self._gates.passed("G21")
@@ -272,8 +281,6 @@ def _elements(shape: worker_pb2.CheckShape) -> int:
 
 
 def _is_narrow(tensor: worker_pb2.Tensor) -> bool:
-    from kernelwright_worker.judging import tensors
-
     if tensors.is_key(tensor.type):
         return False
     dtype = tensors.numpy_dtype(tensor.type.dtype)

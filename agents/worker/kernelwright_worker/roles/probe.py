@@ -8,8 +8,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from jax.experimental import pallas as pl
-
 from kernelwright.v1 import worker_pb2
+
 from kernelwright_worker.frontend.chip_context import abstract_device
 from kernelwright_worker.roles.compile import topology_device
 

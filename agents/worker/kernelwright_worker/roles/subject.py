@@ -1,7 +1,7 @@
 """Roles candidate and oracle of a judge job: runs the user's function on arrays that the judge sends.
 
-It learns neither seeds nor limits nor who compares. One process serves all runs of a job; a failed run leaves no
-interpreter state behind.
+It learns neither seeds nor limits nor who compares. One process serves all runs of a job; a failed run leaves
+no interpreter state behind.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-
 from kernelwright.v1 import worker_pb2
+
 from kernelwright_worker import framing
 from kernelwright_worker.frontend import interpreter, leftovers, program
 from kernelwright_worker.frontend.chip_context import abstract_device
@@ -99,7 +99,7 @@ class Subject:
         shapes = tuple((a.shape, str(a.dtype)) for a in leaves)
         key = (request.interpret_tpu, request.interpreter_seed, request.ghost_kernel, shapes)
         if request.ghost_kernel:
-            jax.clear_caches()  # a function that was traced before would not be asked again
+            interpreter.forget_compiled()  # a function that was traced before would not be asked again
         if key not in self._compiled:
             self._compiled[key] = jax.jit(named(call, self._source.function))
         function = self._compiled[key]
@@ -120,12 +120,12 @@ class Subject:
                 return invoke()
         except BaseException:
             self._compiled.pop(key, None)
-            jax.clear_caches()
+            interpreter.forget_compiled()
             raise
         finally:
             if request.ghost_kernel:
                 self._compiled.clear()
-                jax.clear_caches()
+                interpreter.forget_compiled()
 
 
 def _leaf(tensor: worker_pb2.Tensor, array: tensors.Array, widen: bool) -> Any:

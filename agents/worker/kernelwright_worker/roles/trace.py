@@ -1,10 +1,12 @@
-"""Role candidate, job trace: imports a user's function, traces it with abstract shapes, and exports it per chip.
+"""Role candidate, job trace: imports a user's function, traces it with abstract shapes, and exports it per
+chip.
 
 The process sees no data, no seed and no clock. What leaves it is a description and serialized StableHLO.
 """
 
 from __future__ import annotations
 
+import errno
 import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,8 +14,8 @@ from typing import Any
 
 import jax
 from jax import export
-
 from kernelwright.v1 import ir_pb2, worker_pb2
+
 from kernelwright_worker import toolchain
 from kernelwright_worker.frontend import hooks, inputs, program
 from kernelwright_worker.frontend.chip_context import abstract_device
@@ -22,6 +24,8 @@ from kernelwright_worker.frontend.errors import code_error
 from kernelwright_worker.frontend.overlay import Overlay
 from kernelwright_worker.frontend.resolve import resolve
 from kernelwright_worker.frontend.types import tensor_type
+
+NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class StageFailed(Exception):
@@ -41,6 +45,10 @@ def stage(name: str) -> Iterator[None]:
         raise
     except MemoryError:
         raise
+    except OSError as error:
+        if error.errno in NO_SPACE:
+            raise  # a limit of the job, not an error of the code
+        raise StageFailed(code_error(name, error)) from error
     except BaseException as error:  # sys.exit and KeyboardInterrupt of user code too: it must not end the job
         raise StageFailed(code_error(name, error)) from error
 
@@ -90,7 +98,9 @@ def run(job: worker_pb2.TraceJob) -> worker_pb2.TraceResult:
     return result
 
 
-def _trace(job: worker_pb2.TraceJob, result: worker_pb2.TraceResult, overlay: Overlay, closure: Closure) -> None:
+def _trace(
+    job: worker_pb2.TraceJob, result: worker_pb2.TraceResult, overlay: Overlay, closure: Closure
+) -> None:
     chips = list(job.chips) or ["v6e"]
     overlay.install()
     with stage("import"):
@@ -115,6 +125,10 @@ def _trace(job: worker_pb2.TraceJob, result: worker_pb2.TraceResult, overlay: Ov
     result.output_tree = str(jax.tree_util.tree_structure(traced.out_info))
     if job.want_program:
         result.program.CopyFrom(program.convert(closed))
+        for value, spec in zip(
+            result.program.main.inputs, filter(inputs.is_traced, call.specs), strict=False
+        ):
+            value.name = spec.path
     if job.want_artefacts:
         result.artefacts.extend(_export(invoke, leaves, chip) for chip in chips)
 

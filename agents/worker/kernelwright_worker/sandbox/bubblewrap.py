@@ -1,7 +1,7 @@
 """Command line of bubblewrap for the worker: a read-only view of what it needs and nothing else.
 
-The worker inside keeps the capabilities of its own user namespace, because it gives each job namespaces of its own;
-a job loses them before any of its code runs (child.py).
+The worker inside keeps the capabilities of its own user namespace, because it gives each job namespaces of
+its own; a job loses them before any of its code runs (child.py).
 """
 
 from __future__ import annotations
@@ -47,7 +47,9 @@ def expand_home(root: str) -> list[str]:
     try:
         for entry in os.scandir(root):
             is_module = entry.name.endswith(".py") and entry.is_file()
-            is_package = not entry.name.startswith(".") and os.path.isfile(os.path.join(entry.path, "__init__.py"))
+            is_package = not entry.name.startswith(".") and os.path.isfile(
+                os.path.join(entry.path, "__init__.py")
+            )
             if is_module or is_package:
                 shown.append(entry.path)
     except OSError:
@@ -65,7 +67,7 @@ def visible_paths(read_only: Sequence[str]) -> list[str]:
 def arguments(
     bwrap: str, read_only: Sequence[str], environment: Mapping[str, str], command: Sequence[str]
 ) -> list[str]:
-    """The whole command line. User roots are bound after the temporary folder, so that they may lie below it."""
+    """The whole command line. User roots come after the temporary folder, and may lie below it."""
     line = [bwrap, "--unshare-user", "--unshare-all", "--as-pid-1", "--new-session", "--cap-add", "ALL"]
     line += _system_arguments()
     line += ["--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"]
@@ -95,7 +97,8 @@ def _remedy(text: str) -> str:
         with open("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", encoding="ascii") as setting:
             if setting.read().strip() == "1":
                 return (
-                    "AppArmor denies unprivileged user namespaces: install the distribution's bubblewrap profile, or "
+                    "AppArmor denies unprivileged user namespaces: install the distribution's bubblewrap "
+                    "profile, or "
                     "run `sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0`."
                 )
     except OSError:
@@ -103,6 +106,7 @@ def _remedy(text: str) -> str:
     if "setting up uid map" in text or "Creating new namespace failed" in text or "No permissions" in text:
         return (
             "User namespaces are switched off: `sudo sysctl kernel.unprivileged_userns_clone=1` or "
-            "`sudo sysctl user.max_user_namespaces=15000`; in a container they need `--security-opt seccomp=unconfined`."
+            "`sudo sysctl user.max_user_namespaces=15000`; in a container they need "
+            "`--security-opt seccomp=unconfined`."
         )
     return "Run `bwrap --unshare-all --ro-bind / / true` to see why."

@@ -1,4 +1,4 @@
-"""Which folders a job may read: the system, the interpreter with its packages, and the user's import roots."""
+"""Which folders a job may read: system, interpreter with its packages, the user's import roots."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """A system-call filter for code that nobody trusts, written as a classic BPF program.
 
-It refuses with EPERM what a traced or interpreted kernel never needs and what has been a way out of sandboxes:
-tracing other processes, namespaces and mounts, keys, BPF, io_uring, kernel modules, clocks, and outgoing connections
-(a socket file of a daemon on a read-only mount can still be connected to). It does not need libseccomp.
+It refuses with EPERM what a traced or interpreted kernel never needs and what has been a way out of
+sandboxes: tracing other processes, namespaces and mounts, keys, BPF, io_uring, kernel modules, clocks, and
+outgoing connections (a socket file of a daemon on a read-only mount can still be connected to). It does not
+need libseccomp.
 """
 
 from __future__ import annotations
