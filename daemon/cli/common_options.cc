@@ -8,9 +8,9 @@ CLI::Option* AddDuration(CLI::App* command, const std::string& name, double* sec
   return command
       ->add_option_function<std::string>(
           name,
-          [seconds](const std::string& text) {
+          [name, seconds](const std::string& text) {
             const Expected<std::chrono::milliseconds> parsed = ParseDuration(text);
-            if (!parsed) throw CLI::ValidationError(parsed.error().ToString());
+            if (!parsed) throw CLI::ValidationError(name, parsed.error().ToString());
             *seconds = std::chrono::duration<double>(*parsed).count();
           },
           help)

@@ -1,15 +1,29 @@
 // Parsing, dispatch and the last word on errors; see context.h.
 #include <algorithm>
 #include <exception>
+#include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "CLI/CLI.hpp"
+#include "daemon/base/text.h"
 #include "daemon/cli/context.h"
 #include "daemon/cli/interrupt.h"
 #include "daemon/service/channel.h"
 
 namespace kernelwright::cli {
 namespace {
+
+// CLI11 only says that a command is required. Ok for known words and for flags.
+Status CheckCommand(const CLI::App& program, const std::string& word) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : program.get_subcommands({})) names.push_back(command->get_name());
+  if (word.starts_with('-') || std::find(names.begin(), names.end(), word) != names.end()) return {};
+  const std::optional<std::string> meant = ClosestMatch(word, names);
+  return Status(ErrorKind::kUsage, "there is no command '" + word + "'", "",
+                (meant ? "Did you mean '" + *meant + "'? " : "") + "The commands are " + Join(names, ", ") + ".");
+}
 
 // CLI11 reports wrong usage by exceptions; they end here.
 Expected<int> ParseAndRun(CLI::App* program, Context* context, int argc, char** argv) {
@@ -18,6 +32,9 @@ Expected<int> ParseAndRun(CLI::App* program, Context* context, int argc, char** 
     return std::any_of(argv + 1, argv + argc, [&](const char* word) { return flag == word; });
   };
   context->output.Configure(given("--json"), given("--plain"));
+  if (argc > 1) {
+    if (Status known = CheckCommand(*program, argv[1]); !known.ok()) return Fail(known);
+  }
   try {
     program->parse(argc, argv);
   } catch (const CLI::CallForHelp& help) {

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "daemon/base/files.h"
+#include "daemon/base/unique_fd.h"
 #include "gtest/gtest.h"
 
 namespace kernelwright::service {
@@ -101,6 +102,19 @@ TEST_F(SpawnTest, ADaemonThatHangsIsEnded) {
   std::ifstream(temp_->path() / "pid") >> pid;
   ASSERT_GT(pid, 0);
   EXPECT_NE(::kill(pid, 0), 0);
+}
+
+// The pipe's end once got a number that the child's streams were moved over, so that its end-of-file never came.
+TEST_F(SpawnTest, AnyDescriptorNumbersWork) {
+  std::vector<UniqueFd> taken;
+  for (int i = 0; i < 12; ++i) {
+    const Expected<StartupReport> report =
+        Spawn("echo noise; echo noise >&2; exit 7", Deadline::After(std::chrono::seconds(10)));
+    ASSERT_FALSE(report);
+    EXPECT_NE(report.error().message().find("exit code 7: noise noise"), std::string::npos)
+        << report.error().ToString();
+    taken.emplace_back(::dup(0));
+  }
 }
 
 TEST_F(SpawnTest, TheDaemonInheritsNothing) {

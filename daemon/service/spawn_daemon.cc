@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 #include <string_view>
+#include <utility>
 
 #include "daemon/base/errno_status.h"
 #include "daemon/base/files.h"
@@ -46,6 +47,7 @@ struct SpawnSetup {
   SpawnSetup& operator=(const SpawnSetup&) = delete;
 };
 
+// Both descriptors must be above kReadyFd: a lower one would be overwritten by the child's standard streams.
 Expected<pid_t> Spawn(const DaemonCommand& command, int ready_write, int error_fd) {
   std::vector<std::string> arguments = command.argv;
   arguments.insert(arguments.end(), {"--ready-fd", std::to_string(kReadyFd)});
@@ -56,14 +58,10 @@ Expected<pid_t> Spawn(const DaemonCommand& command, int ready_write, int error_f
   std::vector<char*> envp = Pointers(&environment);
 
   SpawnSetup setup;
-  // The two sources are moved out of the way first (10 and 11 cannot be among the targets), so that neither can be
-  // overwritten by the other's target; then every descriptor but 0 to 3 is closed.
-  posix_spawn_file_actions_adddup2(&setup.actions, ready_write, 10);
-  posix_spawn_file_actions_adddup2(&setup.actions, error_fd, 11);
   posix_spawn_file_actions_addopen(&setup.actions, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&setup.actions, 11, 1);
-  posix_spawn_file_actions_adddup2(&setup.actions, 11, 2);
-  posix_spawn_file_actions_adddup2(&setup.actions, 10, kReadyFd);
+  posix_spawn_file_actions_adddup2(&setup.actions, error_fd, 1);
+  posix_spawn_file_actions_adddup2(&setup.actions, error_fd, 2);
+  posix_spawn_file_actions_adddup2(&setup.actions, ready_write, kReadyFd);
   posix_spawn_file_actions_addclosefrom_np(&setup.actions, kReadyFd + 1);
   // The starter's folder may be on a disk that somebody wants to unmount.
   posix_spawn_file_actions_addchdir_np(&setup.actions, "/");
@@ -106,8 +104,15 @@ int Reap(pid_t pid) {
   return status;
 }
 
-// Reads until end-of-file. False when the deadline came first.
-bool ReadAll(int fd, const Deadline& deadline, std::string* text) {
+// The same open file under a number above kReadyFd.
+Expected<UniqueFd> MoveUp(UniqueFd fd) {
+  UniqueFd moved(::fcntl(fd.get(), F_DUPFD_CLOEXEC, kReadyFd + 1));
+  if (!moved.valid()) return Fail(StatusFromErrno(errno, "cannot start the daemon"));
+  return moved;
+}
+
+// Reads a line, or until end-of-file. False when the deadline came first.
+bool ReadLine(int fd, const Deadline& deadline, std::string* text) {
   char buffer[4096];
   while (true) {
     pollfd wait{fd, POLLIN, 0};
@@ -118,6 +123,7 @@ bool ReadAll(int fd, const Deadline& deadline, std::string* text) {
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) return true;
     text->append(buffer, static_cast<size_t>(got));
+    if (text->back() == '\n') return true;
   }
 }
 
@@ -147,12 +153,16 @@ Expected<StartupReport> SpawnDaemon(const DaemonCommand& command, Deadline deadl
   if (!pipe) return Fail(pipe.error());
   UniqueFd error_file(::open(command.stderr_file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!error_file.valid()) return Fail(StatusFromErrno(errno, "cannot open the daemon's log", command.stderr_file));
-  Expected<pid_t> pid = Spawn(command, pipe->write.get(), error_file.get());
+  Expected<UniqueFd> report_fd = MoveUp(std::move(pipe->write));
+  if (!report_fd) return Fail(report_fd.error());
+  Expected<UniqueFd> error_fd = MoveUp(std::move(error_file));
+  if (!error_fd) return Fail(error_fd.error());
+  Expected<pid_t> pid = Spawn(command, report_fd->get(), error_fd->get());
   if (!pid) return Fail(pid.error());
-  pipe->write.reset();
+  report_fd->reset();
 
   std::string text;
-  if (!ReadAll(pipe->read.get(), deadline, &text)) {
+  if (!ReadLine(pipe->read.get(), deadline, &text)) {
     ::kill(*pid, SIGKILL);  // not reaped yet, so the number is still its own
     Reap(*pid);
     return Fail(ErrorKind::kEnvironment, "the daemon did not become ready in time: " + Tail(command.stderr_file),

@@ -1,0 +1,79 @@
+// Puts the engine together: store, cache, chips, workers. The only place that knows all of them.
+#include <sys/stat.h>
+
+#include <cstring>
+#include <thread>
+#include <utility>
+
+#include "daemon/agents/engine.h"
+#include "daemon/agents/local_engine.h"
+#include "daemon/base/files.h"
+#include "daemon/base/hash.h"
+#include "daemon/service/build_identity.h"
+#include "daemon/store/content_cache.h"
+#include "daemon/worker/provider.h"
+
+namespace kernelwright::agents {
+namespace {
+
+constexpr uint64_t kCacheLimitBytes = uint64_t{2} << 30;
+
+class CompileCache : public BlobCache {
+ public:
+  explicit CompileCache(std::unique_ptr<store::ContentCache> cache) : cache_(std::move(cache)) {}
+  std::optional<std::string> Get(const std::string& key) override { return cache_->Get(key); }
+  void Put(const std::string& key, const std::string& blob) override {
+    // A cache that cannot store costs a compile later, nothing else.
+    (void)cache_->Put(key, "compile", blob);
+  }
+
+ private:
+  std::unique_ptr<store::ContentCache> cache_;
+};
+
+uint64_t FileBytes(const std::filesystem::path& path) {
+  std::error_code error;
+  const auto size = std::filesystem::file_size(path, error);
+  return error ? 0 : size;
+}
+
+uint64_t RandomSeed() {
+  uint64_t seed = 0;
+  if (auto bytes = RandomBytes(sizeof seed)) std::memcpy(&seed, bytes->data(), sizeof seed);
+  return seed;
+}
+
+}  // namespace
+
+Expected<std::unique_ptr<Engine>> MakeEngine(const EngineOptions& options) {
+  auto chips_text = ReadFile(options.agents_folder / "chips.json");
+  if (!chips_text) return Fail(chips_text.error());
+  auto chips = cost::ParseChips(*chips_text);
+  if (!chips) return Fail(chips.error());
+
+  LocalEngineParts parts;
+  const std::filesystem::path store_path = options.state_folder / "runs.sqlite";
+  auto store = store::Store::Open(store_path);
+  if (!store) return Fail(store.error());
+  parts.store = *std::move(store);
+
+  if (Status made = MakePrivateFolder(options.cache_folder); !made.ok()) return Fail(made);
+  const std::filesystem::path cache_path = options.cache_folder / "compiles.sqlite";
+  auto cache = store::ContentCache::Open(cache_path, kCacheLimitBytes);
+  if (!cache) return Fail(cache.error());
+  parts.cache = std::make_unique<CompileCache>(*std::move(cache));
+
+  parts.parallel = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  worker::LocalOptions local;
+  local.agents_folder = options.agents_folder;
+  local.proto_python_folder = options.proto_python_folder;
+  local.parallel_jobs = static_cast<uint32_t>(parts.parallel);
+  parts.toolchains = worker::MakeLocalToolchains(local);
+  parts.chips = *std::move(chips);
+  parts.build = service::ThisBuild().ToString();
+  parts.random_seed = RandomSeed;
+  parts.stored_bytes = [store_path, cache_path] { return FileBytes(store_path) + FileBytes(cache_path); };
+  return MakeLocalEngine(std::move(parts));
+}
+
+}  // namespace kernelwright::agents
