@@ -45,6 +45,7 @@ TEST_F(LockFileTest, OneOfTwentyWins) {
   std::atomic<int> winners = 0;
   std::vector<LockFile::Attempt> results(20);
   std::vector<std::jthread> threads;
+  threads.reserve(20);
   for (int i = 0; i < 20; ++i) {
     threads.emplace_back([&, i] {
       auto result = LockFile::TryLock(path_);

@@ -15,10 +15,9 @@ using ::testing::Not;
 
 TEST(RedactorTest, HidesKeyShapes) {
   const Redactor redactor;
-  for (const char* secret : {"sk-"
-                             "ant-example-0123456789abcdef",
-                             "AIzaSyA1234567890abcdefghijklmnop", "ghp_abcdefghijklmnop1234",
-                             "github_pat_11ABCDEFG0123456789", "hf_abcdefghijklmnopqrstuvwx", "AKIAABCDEFGHIJKLMNOP"}) {
+  for (const char* secret :
+       {"sk-proj-0123456789abcdefghij", "AIzaSyA1234567890abcdefghijklmnop", "ghp_abcdefghijklmnop1234",
+        "github_pat_11ABCDEFG0123456789", "hf_abcdefghijklmnopqrstuvwx", "AKIAABCDEFGHIJKLMNOP"}) {
     const std::string text = redactor.Redact("key is " + std::string(secret) + ", used");
     EXPECT_THAT(text, Not(HasSubstr(secret)));
     EXPECT_EQ(text, "key is [redacted], used");

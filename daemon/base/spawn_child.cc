@@ -65,7 +65,7 @@ void RunChild(const ChildPlan& plan) {
     if (plan.scratch[i] < 0) Die(failure_fd, Stage::kPrepare, errno);
   }
   for (int i = 0; i < plan.mappings; ++i) {
-    if (::dup2(plan.scratch[i], plan.target[i]) < 0) Die(failure_fd, Stage::kPrepare, errno);
+    if (plan.target[i] < 0 || ::dup2(plan.scratch[i], plan.target[i]) < 0) Die(failure_fd, Stage::kPrepare, errno);
   }
   // Numbers below `above` that are no target must go; those above are all marked close-on-exec here, whoever made them.
   for (int fd = 3; fd < above; ++fd) {

@@ -20,6 +20,7 @@
 
 #include "daemon/base/errno_status.h"
 #include "daemon/base/spawn_child.h"
+#include "fmt/format.h"
 
 namespace kernelwright {
 namespace {
@@ -241,7 +242,7 @@ Expected<fs::path> FindProgram(const std::string& name, const char* path) {
     const std::string_view folder = rest.substr(0, colon);
     // An empty entry means the current folder: a program there is a trap, not a tool.
     if (!folder.empty()) {
-      const fs::path candidate = fs::path(folder) / name;
+      fs::path candidate = fs::path(folder) / name;
       std::error_code error;
       if (fs::is_regular_file(candidate, error) && ::access(candidate.c_str(), X_OK) == 0) return candidate;
     }
@@ -271,13 +272,18 @@ Expected<Subprocess> Subprocess::Spawn(const SubprocessOptions& options) {
   std::vector<int> source = {input->child_source, output->child_source, error->child_source};
   std::vector<int> target = {0, 1, 2};
   for (const InheritedFd& extra : options.inherit) {
+    if (extra.our_fd < 0 || extra.child_fd < 3) {
+      return Fail(ErrorKind::kInternal, "a descriptor to hand down is not open, or its number is taken",
+                  program->string());
+    }
     source.push_back(extra.our_fd);
     target.push_back(extra.child_fd);
   }
   std::vector<int> scratch(source.size(), -1);
   std::vector<std::string> argv = options.argv;
   std::vector<std::string> env;
-  for (const auto& [name, value] : options.env) env.push_back(name + "=" + value);
+  env.reserve(options.env.size());
+  for (const auto& [name, value] : options.env) env.push_back(fmt::format("{}={}", name, value));
   const std::vector<char*> argv_pointers = Pointers(argv);
   const std::vector<char*> env_pointers = Pointers(env);
 

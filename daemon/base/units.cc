@@ -16,8 +16,10 @@ double TakeNumber(std::string_view& text) {
   size_t end = 0;
   while (end < text.size() && ((text[end] >= '0' && text[end] <= '9') || text[end] == '.')) ++end;
   double value = -1;
-  const auto result = std::from_chars(text.data(), text.data() + end, value, std::chars_format::fixed);
-  if (end == 0 || result.ec != std::errc() || result.ptr != text.data() + end) return -1;
+  const std::string digits(text.substr(0, end));
+  const char* last = digits.data() + digits.size();
+  const auto result = std::from_chars(digits.data(), last, value, std::chars_format::fixed);
+  if (result.ec != std::errc() || result.ptr != last) return -1;
   text.remove_prefix(end);
   return value;
 }

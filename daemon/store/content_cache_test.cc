@@ -7,6 +7,7 @@
 
 #include "daemon/base/files.h"
 #include "daemon/base/hash.h"
+#include "fmt/format.h"
 #include "gtest/gtest.h"
 
 namespace kernelwright::store {
@@ -112,7 +113,7 @@ TEST_F(ContentCacheTest, TwoProcessesShareIt) {
     bool good = true;
     for (int i = 0; i < 60; ++i) {
       const std::string key = std::to_string(i % 10);
-      good = good && (*cache)->Put(key, "x", key + ":" + who + ":" + *RandomBytes(5000)).ok();
+      good = good && (*cache)->Put(key, "x", fmt::format("{}:{}:{}", key, who, *RandomBytes(5000))).ok();
       const std::optional<std::string> value = (*cache)->Get(std::to_string((i + 3) % 10));
       good = good && (!value || value->starts_with(std::to_string((i + 3) % 10) + ":"));
     }

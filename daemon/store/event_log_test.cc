@@ -162,6 +162,7 @@ TEST_F(EventLogTest, NoGapAndNoDuplicateUnderLoad) {
   EventLog log(*store_, 3);
   std::latch start(kWriters + kReaders);
   std::vector<std::jthread> readers;
+  readers.reserve(kReaders);
   for (int r = 0; r < kReaders; ++r) {
     readers.emplace_back([&, r] {
       std::mt19937 random(static_cast<unsigned>(r));
@@ -190,6 +191,7 @@ TEST_F(EventLogTest, NoGapAndNoDuplicateUnderLoad) {
     });
   }
   std::vector<std::jthread> writers;
+  writers.reserve(kWriters);
   for (int w = 0; w < kWriters; ++w) {
     writers.emplace_back([&, w] {
       start.arrive_and_wait();

@@ -107,6 +107,7 @@ TEST_F(StoreTest, IdsSortByTimeAlsoWithinOneMillisecond) {
 
 TEST_F(StoreTest, ListPagesNewestFirst) {
   std::vector<std::string> ids;
+  ids.reserve(5);
   for (int i = 0; i < 5; ++i) ids.push_back(NewRun(i % 2 == 0 ? RunStatus::kRunning : RunStatus::kFailed).id);
   RunFilter filter;
   filter.limit = 2;
@@ -318,6 +319,7 @@ TEST_F(StoreTest, InterruptedRunsAreFoundAndClaimedOnce) {
 TEST_F(StoreTest, ThreadsDoNotDisturbEachOther) {
   const store::Run run = NewRun();
   std::vector<std::jthread> threads;
+  threads.reserve(4);
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([&] {
       for (int k = 0; k < 25; ++k) {
