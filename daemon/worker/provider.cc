@@ -55,7 +55,7 @@ std::string KeyOf(const WorkerCommand& command) {
   return key;
 }
 
-class LocalToolchains : public agents::ToolchainProvider {
+class LocalToolchains final : public agents::ToolchainProvider {
  public:
   LocalToolchains(LocalOptions options, const Clock& clock)
       : options_(std::move(options)), clock_(clock), table_(std::make_shared<Table>()) {

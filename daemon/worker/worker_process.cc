@@ -9,6 +9,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <deque>
 #include <string_view>
 #include <utility>
 
@@ -278,34 +279,42 @@ void WorkerProcess::Conclude() {
   changed_.notify_all();
 }
 
+void WorkerProcess::KeepErrors(std::string_view text) {
+  std::deque<std::string> lines;
+  {
+    const std::lock_guard lock(mutex_);
+    lines = errors_.Add(text);
+  }
+  for (const std::string& line : lines) LogDebug("worker {}: {}", process_.pid(), line);
+}
+
+bool WorkerProcess::ErrorsEnd() {
+  std::unique_lock lock(mutex_);
+  errors_closed_ = true;
+  changed_.notify_all();
+  return changed_.wait_for(lock, kDrain, [this] { return end_.has_value(); });
+}
+
 void WorkerProcess::ReadErrors(const std::stop_token& stop) {
   const StopFd wake(stop);
   std::array<char, 16384> buffer;
-  int exit_fd = process_.exit_fd();
-  for (bool open = true; open && !stop.stop_requested();) {
-    std::array<pollfd, 3> fds{{{process_.error().get(), POLLIN, 0}, {wake.fd(), POLLIN, 0}, {exit_fd, POLLIN, 0}}};
+  while (!stop.stop_requested()) {
+    std::array<pollfd, 3> fds{
+        {{process_.error().get(), POLLIN, 0}, {wake.fd(), POLLIN, 0}, {process_.exit_fd(), POLLIN, 0}}};
     const int ready = ::poll(fds.data(), fds.size(), -1);
     if (ready < 0 && errno != EINTR) break;
     const ssize_t count = ::read(process_.error().get(), buffer.data(), buffer.size());
     if (count > 0) {
-      std::unique_lock lock(mutex_);
-      const auto lines = errors_.Add(std::string_view(buffer.data(), static_cast<size_t>(count)));
-      lock.unlock();
-      for (const std::string& line : lines) LogDebug("worker {}: {}", process_.pid(), line);
+      KeepErrors(std::string_view(buffer.data(), static_cast<size_t>(count)));
       continue;
     }
-    open = count < 0 && (errno == EAGAIN || errno == EINTR);
-    if (open && ready > 0 && fds[2].revents != 0) {
+    const bool nothing_now = count < 0 && (errno == EAGAIN || errno == EINTR);
+    if (!nothing_now) break;
+    if (ready > 0 && fds[2].revents != 0) {
       // The process has ended, yet something holds its pipes open. The other thread gets a moment to read what is in
       // them and to see their end; then it is told to stop.
-      exit_fd = -1;
-      std::unique_lock lock(mutex_);
-      errors_closed_ = true;
-      changed_.notify_all();
-      if (!changed_.wait_for(lock, kDrain, [this] { return end_.has_value(); })) {
-        lock.unlock();
-        stop_.request_stop();
-      }
+      if (!ErrorsEnd()) stop_.request_stop();
+      return;
     }
   }
   const std::lock_guard lock(mutex_);

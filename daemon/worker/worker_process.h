@@ -13,6 +13,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -84,6 +85,9 @@ class WorkerProcess {
   void ReadReplies(const std::stop_token& stop);
   void Dispatch(v1::WorkerReply&& reply);
   void ReadErrors(const std::stop_token& stop);
+  void KeepErrors(std::string_view text);
+  // Says that no more comes from standard error; whether the other thread came to its end soon after.
+  bool ErrorsEnd();
   // Reaps the process, finds the words for its end and tells everyone who waits.
   void Conclude();
 
