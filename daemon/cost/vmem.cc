@@ -23,8 +23,9 @@ std::vector<int64_t> WindowDims(const BlockMapping& block) {
 }
 
 std::string Mebibytes(int64_t bytes) {
-  const int64_t tenths = (bytes * 10 + (1 << 19)) >> 20;
-  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " MiB";
+  const int64_t hundredths = (bytes * 100 + (1 << 19)) >> 20;
+  const std::string fraction = std::to_string(hundredths % 100);
+  return std::to_string(hundredths / 100) + (fraction.size() < 2 ? ".0" : ".") + fraction + " MiB";
 }
 
 bool InVmem(const std::string& space) { return space.empty() || space == "vmem"; }
