@@ -420,7 +420,6 @@ Expected<PruneResult> LocalEngine::PruneRuns(const PruneOptions& options) {
   PruneResult result;
   result.runs = static_cast<uint32_t>(pruned->runs.size());
   result.freed_bytes = static_cast<uint64_t>(std::max<int64_t>(0, pruned->bytes_before - pruned->bytes_after));
-  if (parts_.trim_cache) result.freed_bytes += parts_.trim_cache(options.dry_run);
   return result;
 }
 

@@ -23,7 +23,6 @@ struct LocalEngineParts {
   std::string build;                                 // identity of this build, part of the evidence
   std::function<uint64_t()> random_seed;             // for frozen seeds
   std::function<uint64_t()> stored_bytes;            // database and cache on disk
-  std::function<uint64_t(bool dry_run)> trim_cache;  // frees what pruning may free beyond runs; bytes
   int parallel = 2;
 };
 
