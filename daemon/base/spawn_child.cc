@@ -75,10 +75,10 @@ void RunChild(const ChildPlan& plan) {
   }
   if (::syscall(SYS_close_range, static_cast<unsigned>(above), ~0U, 1U << 2 /* CLOSE_RANGE_CLOEXEC */) != 0) {
     // Before Linux 5.11: the descriptor for failures is moved to a known place and the rest is closed.
-    const int kept = ::dup2(failure_fd, above) == above ? above : failure_fd;
-    ::fcntl(kept, F_SETFD, FD_CLOEXEC);
-    failure_fd = kept;
-    if (kept == above) CloseFrom(above + 1);
+    if (above < 3 || ::dup2(failure_fd, above) != above) Die(failure_fd, Stage::kPrepare, errno);
+    failure_fd = above;
+    ::fcntl(failure_fd, F_SETFD, FD_CLOEXEC);
+    CloseFrom(above + 1);
   }
   if (plan.cwd != nullptr && ::chdir(plan.cwd) != 0) Die(failure_fd, Stage::kFolder, errno);
   ::execve(plan.program, plan.argv, plan.envp);
