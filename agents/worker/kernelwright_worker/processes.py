@@ -30,7 +30,7 @@ class Loop:
     """Calls a handler when its descriptor can be read."""
 
     def __init__(self) -> None:
-        self._selector = selectors.DefaultSelector()
+        self._selector = selectors.PollSelector()  # not epoll: standard input may be a plain file
 
     def watch(self, descriptor: int, handler: Callable[[], None]) -> None:
         """Adds a descriptor."""

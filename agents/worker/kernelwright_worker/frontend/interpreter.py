@@ -10,7 +10,7 @@ import contextlib
 import functools
 import threading
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
@@ -83,8 +83,10 @@ class Detectors:
 
 
 @contextlib.contextmanager
-def interpreted(seed: int, detectors: Detectors) -> Iterator[None]:
-    """Every kernel called inside runs under the interpreter, with races detected and memory uninitialised."""
+def interpreted(seed: int, detectors: Detectors, memory: Literal["nan", "zero"] = "nan") -> Iterator[None]:
+    """Every kernel called inside runs under the interpreter, with races detected. `memory`: what fresh memory
+    holds.
+    """
     original = interpreter.RaceDetectionState
 
     class Kept(original):  # type: ignore[misc, valid-type]
@@ -116,7 +118,9 @@ def interpreted(seed: int, detectors: Detectors) -> Iterator[None]:
     interpreter.RaceDetectionState = Kept
     run_body = thread_map._run_jaxpr
     thread_map._run_jaxpr = _bodies.run
-    params = pltpu.InterpretParams(detect_races=True, num_cores_or_threads=CORES, random_seed=seed)
+    params = pltpu.InterpretParams(
+        detect_races=True, num_cores_or_threads=CORES, random_seed=seed, uninitialized_memory=memory
+    )
     try:
         with pltpu.force_tpu_interpret_mode(params):
             yield

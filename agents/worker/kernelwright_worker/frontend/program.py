@@ -43,6 +43,7 @@ class _Converter:
 
     def __init__(self) -> None:
         self._last_id = 0
+        self._enclosing: list[ir_pb2.SourceSpan] = []
 
     def graph(self, jaxpr: Any, consts: Any = ()) -> ir_pb2.Graph:
         """Converts a body. `consts` are the values of its constant variables, where it has any."""
@@ -69,6 +70,11 @@ class _Converter:
     ) -> None:
         operation.name = equation.primitive.name
         operation.inputs.extend(self._operand(v, ids, graph) for v in equation.invars)
+        # A body that was traced on its own knows no callers: functions of jax.numpy, kernels. Theirs are
+        # added, so that the spans of an operation always lead to the user's code.
+        own = spans.of_jax(equation.source_info.traceback)
+        operation.spans.extend(own + [s for s in self._enclosing if s not in own])
+        outer, self._enclosing = self._enclosing, list(operation.spans)
         is_kernel = operation.name == "pallas_call" and "grid_mapping" in equation.params
         regions: set[str] = set(_PALLAS_HANDLED) if is_kernel else set()
         if is_kernel:
@@ -78,9 +84,9 @@ class _Converter:
         operation.attributes.extend(
             attributes.attributes(equation.params, len(equation.invars), frozenset(regions))
         )
-        operation.spans.extend(spans.of_jax(equation.source_info.traceback))
         if is_kernel:
             operation.pallas.spans.extend(operation.spans)
+        self._enclosing = outer
         operation.effects.extend(sorted(_effect(e, equation.invars) for e in equation.effects))
         operation.outputs.extend(self._define(ids, v) for v in equation.outvars)
 

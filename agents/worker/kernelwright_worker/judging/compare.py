@@ -41,12 +41,20 @@ def floor_of(dtype: np.dtype[Any]) -> float:
 
 
 def compare(
-    candidate: Array, native: Array, truth: Array, other: Array, factor: float, floor: float
+    candidate: Array,
+    native: Array,
+    truth: Array,
+    other: Array,
+    *,
+    factor: float,
+    floor: float,
+    nan_counts: bool = True,
 ) -> Difference:
     """Compares one output.
 
     `native` is the reference in its own types, `truth` in wider ones, `other` under inputs moved by one unit
-    in the last place (or `native` again). All have one shape.
+    in the last place (or `native` again). All have one shape. `nan_counts`: where the reference has NaN, so
+    must the candidate; otherwise NaN means that the reference defines no result there.
     """
     if not tensors.is_float(native.dtype) and native.dtype.kind not in "fc":
         return _exact(candidate, native, truth)
@@ -59,6 +67,7 @@ def compare(
             other.astype(common),
             factor,
             floor or floor_of(native.dtype),
+            nan_counts,
         )
 
 
@@ -74,8 +83,10 @@ def _exact(candidate: Array, native: Array, truth: Array) -> Difference:
     return Difference(count / wrong.size, 0.0, 0.0, False, False, detail)
 
 
-def _relative(candidate: Any, native: Any, truth: Any, other: Any, factor: float, floor: float) -> Difference:
-    defined = _same_class(native, truth) & _same_class(native, other) & ~np.isnan(native)
+def _relative(
+    candidate: Any, native: Any, truth: Any, other: Any, factor: float, floor: float, nan_counts: bool
+) -> Difference:
+    defined = _same_class(native, truth) & _same_class(native, other) & (nan_counts | ~np.isnan(native))
     wrong_class = defined & ~_same_class(candidate, native)
     compared = defined & np.isfinite(native) & np.isfinite(candidate)
     scale = _row_scale(np.where(defined & np.isfinite(truth), np.abs(truth), 0))
@@ -106,7 +117,7 @@ def _relative(candidate: Any, native: Any, truth: Any, other: Any, factor: float
         )
     elif norm > norm_limit:
         problems.append(f"error {norm:.3g} by norm, allowed {norm_limit:.3g}")
-    uninitialised = bool((np.isnan(candidate) & defined).any())
+    uninitialised = bool((np.isnan(candidate) & defined & ~np.isnan(native)).any())
     return Difference(
         candidate_error, reference_error, limit, not problems, uninitialised, "; ".join(problems)
     )

@@ -79,6 +79,7 @@ def request(
     widen: bool = False,
     ghost: int = 0,
     want_program: bool = False,
+    zero_memory: bool = False,
 ) -> worker_pb2.RoleRequest:
     """A request without its nonce. Ranges of integers are left out: they tell how values were drawn."""
     blind: list[worker_pb2.InputSpec] = []
@@ -97,4 +98,5 @@ def request(
         widen=widen,
         ghost_kernel=ghost,
         want_program=want_program,
+        zero_memory=zero_memory,
     )

@@ -43,6 +43,8 @@ class Summary:
 
     kernels: int = 0
     interpreted: int = 0
+    donations: int = 0
+    written_inputs: list[str] = dataclasses.field(default_factory=list)
     callbacks: list[str] = dataclasses.field(default_factory=list)
     large_constants: list[int] = dataclasses.field(default_factory=list)
     accumulator_bits: int | None = None
@@ -66,6 +68,35 @@ def float_bits(dtype: str) -> int | None:
     if dtype.startswith("float4"):
         return 4
     return _FLOAT_BITS.get(dtype)
+
+
+def _written_inputs(call: ir_pb2.PallasCall) -> list[str]:
+    """Names of input references that the kernel stores to, aliased ones left out."""
+    aliased = {a.operand for a in call.aliases}
+    inputs = sum(not b.is_output for b in call.blocks)
+    watched = {
+        value.id: value.name or f"input {position}"
+        for position, value in enumerate(call.kernel.inputs[: call.num_scalar_prefetch + inputs])
+        if position not in aliased
+    }
+    found: dict[str, None] = {}
+    _stores(call.kernel, watched, found)
+    return list(found)
+
+
+def _stores(graph: ir_pb2.Graph, watched: dict[int, str], found: dict[str, None]) -> None:
+    for operation in graph.operations:
+        names = [watched.get(o.value, "") for o in operation.inputs]
+        if operation.name in ("swap", "masked_swap", "addupdate") and names and names[0]:
+            # A load is a swap too, of a value that nobody stores: it has its result used and no effect of
+            # writing.
+            if any(e.startswith(("write", "accum")) for e in operation.effects):
+                found[names[0]] = None
+        for region in operation.regions:
+            # Bodies take the last of their operation's operands, after a branch's index or a condition's
+            # constants.
+            inner = names[len(names) - len(region.inputs) :] if len(region.inputs) <= len(names) else []
+            _stores(region, {v.id: n for v, n in zip(region.inputs, inner, strict=False) if n}, found)
 
 
 def _least(left: int | None, right: int | None) -> int | None:
@@ -98,8 +129,10 @@ def _operation(
     name = operation.name
     if any(c in name for c in _CALLBACKS):
         found.callbacks.append(name)
+    found.donations += any(a.name == "donated_invars" and "True" in a.text for a in operation.attributes)
     if operation.HasField("pallas"):
         found.kernels += 1
+        found.written_inputs += _written_inputs(operation.pallas)
         found.interpreted += any(
             a.name == "interpret" and (a.bool_value or a.text) for a in operation.attributes
         )

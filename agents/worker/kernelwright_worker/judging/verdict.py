@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+import numpy as np
 from kernelwright.v1 import worker_pb2
 
 from kernelwright_worker.judging import compare, tensors
@@ -17,7 +18,7 @@ _MEMORY_ERROR = re.compile(r"Out-of-bounds|Revisited block|out of bounds|IndexEr
 
 
 def program_gates(gates: Gates, candidate: Summary, reference: Summary) -> None:
-    """G20 (the part that a jaxpr shows) and G46."""
+    """G20 (the part that a jaxpr shows), G46, and of G42 what only a program shows."""
     allowed = reference.accumulator_bits or 32
     narrow = candidate.accumulator_bits is not None and candidate.accumulator_bits < allowed
     if candidate.kernels == 0:
@@ -43,6 +44,10 @@ def program_gates(gates: Gates, candidate: Summary, reference: Summary) -> None:
     theirs, ours = candidate.product_precision, reference.product_precision
     if theirs is not None and ours is not None and theirs < ours:
         gates.fail("G46", "a product has a lower precision than the reference asks for")
+    if candidate.donations:
+        gates.fail("G42", "it donates an argument: the caller's buffer would be gone after the call")
+    if candidate.written_inputs:
+        gates.fail("G42", f"a kernel stores to its input: {', '.join(candidate.written_inputs)}")
     gates.passed("G20")
     gates.passed("G46")
 
@@ -103,8 +108,9 @@ def comparisons(
             native_array,
             _same_shape(truth.outputs, index, native_array),
             native_array if other is native else _same_shape(other.outputs, index, native_array),
-            tolerance.reference_factor or 2.0,
-            tolerance.floor_relative,
+            factor=tolerance.reference_factor or 2.0,
+            floor=tolerance.floor_relative,
+            nan_counts=not labels.distribution.endswith("infinities"),
         )
         uninitialised = uninitialised or difference.uninitialised
         entry = worker_pb2.Comparison()
@@ -117,6 +123,16 @@ def comparisons(
         entry.detail = difference.detail
         found.append(entry)
     return found, uninitialised
+
+
+def nan_places(reply: worker_pb2.RoleReply) -> list[tensors.Array]:
+    """Where the floating outputs are NaN, one mask per output."""
+    found: list[tensors.Array] = []
+    for output in reply.outputs:
+        array = tensors.decode(output)
+        floats = not tensors.is_key(output.type) and tensors.is_float(array.dtype)
+        found.append(np.isnan(array.astype(np.float32)) if floats else np.zeros(array.shape, np.bool_))
+    return found
 
 
 def passed(comparison: worker_pb2.Comparison) -> bool:

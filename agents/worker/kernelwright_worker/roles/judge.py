@@ -180,6 +180,21 @@ class _Judge:
                 "NaN where the reference has numbers: memory that nothing has written was read "
                 f"({check.label})",
             )
+        elif check.distribution == "normal":
+            self._note_unwritten_memory(check, reply, reply.kernels)
+
+    def _note_unwritten_memory(self, check: _Check, reply: worker_pb2.RoleReply, kernels: int) -> None:
+        """NaN may be the right answer: it is not when it goes away with memory that holds zeros."""
+        places = verdict.nan_places(reply)
+        if not kernels or not any(p.any() for p in places):
+            return
+        values = self._draw(check)
+        seed = check.interpreter_seed
+        zeroed = self._candidate.ask(
+            request(check.shape.inputs, values, interpret=True, seed=seed, zero_memory=True)
+        )
+        if any((p & ~q).any() for p, q in zip(places, verdict.nan_places(zeroed), strict=False)):
+            self._gates.fail("G31", f"memory that nothing has written was read ({check.label})")
 
     def _note_special_case(self, check: _Check) -> None:
         """Right for ordinary inputs of one shape and wrong elsewhere is what G40 is for."""

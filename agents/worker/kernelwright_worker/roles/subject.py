@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
@@ -97,7 +97,9 @@ class Subject:
         self, request: worker_pb2.RoleRequest, call: Any, leaves: list[Any], detectors: interpreter.Detectors
     ) -> Any:
         shapes = tuple((a.shape, str(a.dtype)) for a in leaves)
-        key = (request.interpret_tpu, request.interpreter_seed, request.ghost_kernel, shapes)
+        seed = request.interpreter_seed
+        memory: Literal["nan", "zero"] = "zero" if request.zero_memory else "nan"
+        key = (request.interpret_tpu, seed, memory, request.ghost_kernel, shapes)
         if request.ghost_kernel:
             interpreter.forget_compiled()  # a function that was traced before would not be asked again
         if key not in self._compiled:
@@ -110,11 +112,11 @@ class Subject:
 
         try:
             if request.ghost_kernel:
-                with interpreter.interpreted(request.interpreter_seed, detectors):
+                with interpreter.interpreted(seed, detectors):
                     with interpreter.ghost(request.ghost_kernel):
                         return invoke()
             if request.interpret_tpu:
-                with interpreter.interpreted(request.interpreter_seed, detectors):
+                with interpreter.interpreted(seed, detectors, memory):
                     return invoke()
             with interpreter.plainly_interpreted():
                 return invoke()
