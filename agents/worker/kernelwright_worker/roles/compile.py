@@ -6,6 +6,7 @@ import gzip
 import os
 import re
 import time
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -86,17 +87,31 @@ def _call_of(exported: Any) -> Any:
 
 
 def _analyse(compiled: Any, result: worker_pb2.CompileResult) -> None:
-    cost = compiled.cost_analysis() or {}
+    cost = _or_none(compiled.cost_analysis) or {}
     if isinstance(cost, list):
         cost = cost[0] if cost else {}
     result.flops = max(0.0, float(cost.get("flops", 0.0)))
     result.bytes_accessed = max(0.0, float(cost.get("bytes accessed", 0.0)))
-    memory = compiled.memory_analysis()
+    memory = _or_none(compiled.memory_analysis)
     if memory is not None:
         result.argument_bytes = memory.argument_size_in_bytes
         result.output_bytes = memory.output_size_in_bytes
         result.temporary_bytes = memory.temp_size_in_bytes
-    result.hlo_gzip = gzip.compress((compiled.as_text() or "").encode(), _GZIP_LEVEL)
+    text = _or_none(compiled.as_text) or ""
+    if text:
+        result.hlo_gzip = gzip.compress(text.encode(), _GZIP_LEVEL)
+
+
+def _or_none(ask: Callable[[], Any]) -> Any:
+    """The compiled program is there; that the compiler cannot describe it is not an error of the kernel.
+
+    libtpu 0.0.52 fails to print programs in which it has made a copy asynchronous (a grouped product, on v6e).
+    """
+    try:
+        return ask()
+    except (RuntimeError, NotImplementedError) as error:
+        print(f"the compiler cannot tell {getattr(ask, '__name__', 'this')}: {error}")
+        return None
 
 
 def _collect(folder: str) -> list[worker_pb2.Dump]:
