@@ -12,7 +12,6 @@
 #include "daemon/cli/context.h"
 #include "daemon/cli/interrupt.h"
 #include "daemon/cli/paths.h"
-#include "daemon/service/channel.h"
 #include "daemon/service/server.h"
 #include "daemon/service/startup_report.h"
 
@@ -34,9 +33,7 @@ Status StartLogging(const Flags& flags, const std::filesystem::path& state) {
   // A daemon that a client has started has nobody who reads its standard error.
   options.to_stderr = flags.ready_fd < 0;
   options.file = state / "daemon.log";
-  if (Status started = InitLogging(options); !started.ok()) return started;
-  service::RouteGrpcLog();
-  return {};
+  return InitLogging(options);
 }
 
 Expected<std::unique_ptr<service::Server>> Start(Context* context, const Flags& flags) {

@@ -10,7 +10,6 @@
 #include "daemon/base/text.h"
 #include "daemon/cli/context.h"
 #include "daemon/cli/interrupt.h"
-#include "daemon/service/channel.h"
 
 namespace kernelwright::cli {
 namespace {
@@ -52,7 +51,6 @@ Expected<int> ParseAndRun(CLI::App* program, Context* context, int argc, char** 
 
 int RunProgram(int argc, char** argv, MakeEngineFunction make_engine) {
   BlockInterrupts();
-  service::RouteGrpcLog();
   Context context;
   context.make_engine = std::move(make_engine);
   CLI::App program(

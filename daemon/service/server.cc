@@ -85,6 +85,7 @@ Expected<std::unique_ptr<Server>> Server::Start(ServerOptions options, const Eng
 Server::~Server() { Stop(); }
 
 Status Server::Bind() {
+  SetUpGrpc();
   grpc::ServerBuilder builder;
   builder.AddListeningPort("unix:" + identity_.socket, grpc::InsecureServerCredentials());
   builder.RegisterService(service_.get());
