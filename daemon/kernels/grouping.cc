@@ -89,7 +89,7 @@ class Grouper {
     const size_t first_loose_group = result_.groups.size();
     for (const auto& members : Connect(loose)) AddGroup(members);
     Tie(first_loose_group);
-    for (SiteGroup& group : result_.groups) AddBodyLiterals(group);
+    for (size_t i = 0; i < result_.groups.size(); ++i) AddBodyLiterals(result_.groups[i], groups_members_[i]);
     AddInsideKernel();
     MakeNamesUnique();
     return std::move(result_);
@@ -136,6 +136,7 @@ class Grouper {
       (effect.Moves(Slot::Kind::kScratch) ? scratch_only_ : inert_).push_back(&effect);
       return;
     }
+    if (MovesOnlyUncut(effect)) return;
     if (!RoleOf(effect)) {
       result_.notes.push_back(Where(effect) + " moves grid or blocks by no simple rule");
       return;
@@ -152,6 +153,16 @@ class Grouper {
       }
     }
     loose.push_back(&effect);
+  }
+
+  // Whole dimensions that no grid axis cuts, such as the 1 of a (1, d) block: nothing to choose there.
+  bool MovesOnlyUncut(const Effect& effect) const {
+    return std::all_of(effect.changes.begin(), effect.changes.end(), [&](const SlotChange& change) {
+      if (change.slot.kind != Slot::Kind::kBlock) return false;
+      const DimUse& use = uses_[change.slot.call][change.slot.index][change.slot.dim];
+      const int64_t extent = base_[change.slot.call].blocks[change.slot.index].array.dims[change.slot.dim];
+      return use.known && use.axes.empty() && change.before >= extent;
+    });
   }
 
   // Name of what a slot cuts: the grid axis for grid bounds and for blocks that it indexes, else the dimension itself.
@@ -265,6 +276,7 @@ class Grouper {
       if (slot.kind == Slot::Kind::kBlock) {
         const DimUse& use = uses_[slot.call][slot.index][slot.dim];
         if (use.identity_axis >= 0) parameter.axes.emplace(slot.call, use.identity_axis);
+        if (!use.known) parameter.reduction = true;  // prefetched ids may select one block again and again
         extents.insert(base_[slot.call].blocks[slot.index].array.dims[slot.dim]);
       }
       if (slot.kind != Slot::Kind::kGrid) continue;
@@ -280,8 +292,7 @@ class Grouper {
     }
     if (parameter.base_has_tail) parameter.tails = TailSupport::kRoundsUp;
     for (const auto& [call, axis] : parameter.axes) {
-      const auto revisiting = RevisitingAxes(base_[call]);
-      if (revisiting && revisiting->contains(axis)) parameter.reduction = true;
+      if (!OutputAxes(base_[call]).contains(axis)) parameter.reduction = true;
     }
     for (const Effect* effect : members) parameter.members.push_back(MakeMember(*effect, parameter));
     parameter.name = NameOf(members, parameter);
@@ -454,13 +465,10 @@ class Grouper {
     return found;
   }
 
-  void AddBodyLiterals(SiteGroup& group) {
-    const size_t index = static_cast<size_t>(&group - result_.groups.data());
+  // `members` is empty for a group that its probe settled.
+  void AddBodyLiterals(SiteGroup& group, const std::vector<const Effect*>& members) {
     std::vector<Hypothesis> bases = group.hypotheses;
-    const auto members = groups_members_.find(index);
-    if (bases.empty() && members != groups_members_.end()) {
-      bases.push_back(MakeHypothesis(members->second, "places of one grid axis"));
-    }
+    if (bases.empty() && !members.empty()) bases.push_back(MakeHypothesis(members, "places of one grid axis"));
     for (const bool quiet : {false, true}) {
       for (const Hypothesis& start : bases) {
         auto extra = BodyLiterals(start.parameter, /*loud=*/true);
@@ -486,7 +494,7 @@ class Grouper {
   void Tie(size_t first) {
     std::map<int64_t, std::vector<size_t>> by_value;
     for (const auto& [index, members] : groups_members_) {
-      if (index >= first) by_value[CurrentValue(members)].push_back(index);
+      if (index >= first && !members.empty()) by_value[CurrentValue(members)].push_back(index);
     }
     for (const auto& [value, indices] : by_value) {
       if (indices.size() < 2) continue;
@@ -498,8 +506,8 @@ class Grouper {
       group.name = "blocks of " + std::to_string(value);
       group.hypotheses = LooseHypotheses(members, "all " + group.name + ": ");
       for (Hypothesis& hypothesis : group.hypotheses) hypothesis.parameter.name = group.name;
-      group.fallback_for = indices;
-      result_.groups.push_back(std::move(group));
+      AddBodyLiterals(group, members);
+      if (!group.hypotheses.empty()) result_.fallbacks.push_back({std::move(group), indices});
     }
   }
 

@@ -218,25 +218,39 @@ std::vector<DimUse> AnalyzeBlock(const PallasCall& call, const BlockMapping& blo
   return uses;
 }
 
+std::set<int> OutputAxes(const PallasCall& call) {
+  std::optional<std::set<int>> common;
+  for (const BlockMapping& block : call.blocks) {
+    if (!block.is_output || !block.has_index_map) continue;
+    std::set<int> used;
+    for (const DimUse& use : AnalyzeBlock(call, block)) {
+      if (use.known) used.insert(use.axes.begin(), use.axes.end());
+    }
+    if (!common) {
+      common = std::move(used);
+    } else {
+      std::erase_if(*common, [&](int axis) { return !used.contains(axis); });
+    }
+  }
+  return common.value_or(std::set<int>());
+}
+
 std::optional<std::set<int>> RevisitingAxes(const PallasCall& call) {
-  std::set<int> revisiting;
-  for (size_t a = 0; a < call.grid.size(); ++a) revisiting.insert(static_cast<int>(a));
   bool any_output = false;
-  std::set<int> result;
   for (const BlockMapping& block : call.blocks) {
     if (!block.is_output || !block.has_index_map) continue;
     any_output = true;
-    std::set<int> used;
     for (const DimUse& use : AnalyzeBlock(call, block)) {
       if (!use.known) return std::nullopt;
-      used.insert(use.axes.begin(), use.axes.end());
-    }
-    for (const int axis : revisiting) {
-      if (!used.contains(axis)) result.insert(axis);
     }
   }
   if (!any_output) return std::nullopt;
-  return result;
+  const std::set<int> used = OutputAxes(call);
+  std::set<int> revisiting;
+  for (size_t a = 0; a < call.grid.size(); ++a) {
+    if (!used.contains(static_cast<int>(a))) revisiting.insert(static_cast<int>(a));
+  }
+  return revisiting;
 }
 
 }  // namespace kernelwright::kernels

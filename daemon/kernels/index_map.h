@@ -27,6 +27,10 @@ struct DimUse {
 // One entry per dimension of the block. A dimension with a dynamic grid bound (-1) counts as two steps.
 std::vector<DimUse> AnalyzeBlock(const PallasCall& call, const BlockMapping& block);
 
+// Grid axes that certainly give each step of theirs another block of every output: a computable dimension of the block
+// index depends on them. Empty without outputs.
+std::set<int> OutputAxes(const PallasCall& call);
+
 // Grid axes on which the output's block index does not depend: several steps visit the same block (reductions). Nothing
 // when a map of an output is not computable.
 std::optional<std::set<int>> RevisitingAxes(const PallasCall& call);

@@ -34,6 +34,12 @@ std::vector<int64_t> ProbeValues(int64_t value) {
   return values;
 }
 
+bool ProbeAgain(const std::vector<PallasCall>& base, const Observation& observation) {
+  if (observation.traced) return false;
+  const auto changes = CompareCalls(base, observation.calls);
+  return !changes || changes->empty();
+}
+
 std::optional<std::vector<std::pair<size_t, int64_t>>> SiteValues(const Parameter& parameter, int64_t value) {
   std::vector<std::pair<size_t, int64_t>> values;
   for (const Member& member : parameter.members) {

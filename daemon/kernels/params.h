@@ -2,8 +2,8 @@
 // grid, blocks and scratch moved, this decides which places have to change together, what they control and which
 // values keep the kernel's meaning. Pure: traces are run by the caller.
 //
-// The order of work: probe every site (ProbeValues) → GroupSites → for each group that is not settled, trace its
-// hypotheses in order until Settle accepts one → ObserveTails for each parameter → candidates.h.
+// The order of work: probe every site (ProbeValues, ProbeAgain) → GroupSites → for each group that is not settled,
+// trace its hypotheses in order until Settle accepts one → ObserveTails for each parameter → candidates.h.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,7 @@
 
 namespace kernelwright::kernels {
 
-// Values to try in a site to see what it does, best first; a later one is worth a trace only when the earlier one
-// failed without recording any call.
+// Values to try in a site to see what it does, best first; see ProbeAgain.
 std::vector<int64_t> ProbeValues(int64_t value);
 
 // What a trace with one site changed showed. `calls` may be incomplete when the trace failed.
@@ -31,6 +30,10 @@ struct Observation {
   bool traced = false;
   std::vector<PallasCall> calls;
 };
+
+// Whether the next of the ProbeValues is worth a trace: this one failed and showed no effect (a value that the code
+// refuses, for instance).
+bool ProbeAgain(const std::vector<PallasCall>& base, const Observation& observation);
 
 // How a site's number follows from the parameter's value V (a block size): kBlock: V · num / den; kCount: the number
 // of blocks, ⌈extent / (V · num / den)⌉.
@@ -86,13 +89,19 @@ struct SiteGroup {
   // Set when the probe of a single site already proves hypotheses[0]. The later hypotheses then add literals of the
   // kernel's body with the same value: use them when candidates of the first compute wrong values.
   std::optional<Parameter> settled;
-  // Groups (by index) that this one replaces: it ties together blocks of one size whose literals cannot be told apart.
-  // Worth a trace only when one of those could not be settled.
-  std::vector<size_t> fallback_for;
+};
+
+// Ties together blocks of one size whose literals in the kernel's body cannot be told apart: all keep one size.
+struct FallbackGroup {
+  SiteGroup group;
+  std::vector<size_t> replaces;  // indices of the groups that it stands in for
 };
 
 struct Grouping {
   std::vector<SiteGroup> groups;
+  // To be traced only when some of the groups that it replaces could not be settled; once settled, none of those
+  // counts.
+  std::vector<FallbackGroup> fallbacks;
   std::vector<std::pair<size_t, int>> vmem_limit_sites;  // (site, call): integers that set vmem_limit_bytes
   std::vector<std::string> notes;                        // sites that move something but cannot be tuned, and why
 };

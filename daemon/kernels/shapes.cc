@@ -224,7 +224,7 @@ std::vector<DimClass> DimClassesByAxis(const std::vector<InputSpec>& inputs, con
   std::set<int64_t> shared_sizes;                       // sizes that something unknown has: all of them stay together
   std::map<std::pair<int, int>, size_t> axis_owner;     // (call, axis) -> node
   std::vector<std::pair<size_t, int64_t>> node_blocks;  // block sizes that cut a node
-  std::map<std::pair<int, int>, std::set<int64_t>> axis_blocks;
+  std::map<std::pair<int, int>, std::set<std::pair<int64_t, int64_t>>> axis_blocks;  // (extent, block)
   std::map<int64_t, std::set<int64_t>> size_blocks;
   for (const BoundOperand& operand : binder.operands()) {
     const auto uses = AnalyzeBlock(*operand.call, *operand.block);
@@ -236,7 +236,7 @@ std::vector<DimClass> DimClassesByAxis(const std::vector<InputSpec>& inputs, con
       const bool bound =
           operand.input && d < inputs[*operand.input].dims.size() && inputs[*operand.input].dims[d] == extent;
       if (cut && axis >= 0) {
-        axis_blocks[{operand.call_index, axis}].insert(operand.block->block[d].size);
+        axis_blocks[{operand.call_index, axis}].emplace(extent, operand.block->block[d].size);
         // Outputs are tied to the inputs by the axis itself; other operands come from code that is not seen through.
         if (!bound && !operand.block->is_output) shared_sizes.insert(extent);
       } else if (cut) {
@@ -253,8 +253,12 @@ std::vector<DimClass> DimClassesByAxis(const std::vector<InputSpec>& inputs, con
   }
   for (const auto& [key, blocks] : axis_blocks) {
     const auto owner = axis_owner.find(key);
-    if (owner == axis_owner.end()) continue;
-    for (const int64_t block : blocks) node_blocks.emplace_back(owner->second, block);
+    for (const auto& [extent, block] : blocks) {
+      if (owner != axis_owner.end())
+        node_blocks.emplace_back(owner->second, block);
+      else
+        size_blocks[extent].insert(block);  // an axis that no input shows: its size is all that is known
+    }
   }
   // Whatever is not tied by an axis is tied by its size.
   std::map<int64_t, size_t> size_owner;
