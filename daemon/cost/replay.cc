@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <unordered_map>
 #include <utility>
 
+#include "daemon/cost/affine_shadow.h"
+#include "daemon/cost/period_finder.h"
 #include "daemon/cost/scalar_eval.h"
 
 namespace kernelwright::cost {
@@ -14,6 +17,13 @@ namespace {
 
 constexpr int kMaxCallDepth = 16;
 constexpr uint64_t kGranuleBytes = 32;
+constexpr int kMaxFailures = 12;
+constexpr int kMaxUnsettled = 2;
+constexpr int kMaxDoublings = 2;
+constexpr int kMaxBroken = 4;
+constexpr int kMaxWeak = 3;
+constexpr int64_t kWeakRounds = 8;
+constexpr int64_t kUnbounded = int64_t{1} << 39;  // a loop that nothing ends: not skipped, the limit stops it
 
 struct Copy {
   int64_t done = 0;       // tick at which it has landed
@@ -24,6 +34,47 @@ struct Copy {
 struct Flag {
   std::vector<Copy> copies;
   size_t head = 0;
+};
+
+// What of the timing matters for what comes: how far ahead of now the copies land. Equal states behave equally.
+struct TimingState {
+  int64_t queue_ahead = 0;
+  std::vector<std::pair<uint64_t, std::vector<std::pair<int64_t, uint64_t>>>> flags;
+  bool operator==(const TimingState&) const = default;
+};
+
+// A loop that is watched for its steady state, by its header.
+struct LoopWatch {
+  enum class Phase : uint8_t {
+    kObserve,   // collecting signatures until they repeat
+    kRestart,   // the period is known: take the first snapshot when the header is reached next
+    kFirst,     // between the first and the second snapshot
+    kShadow,    // executing one round with slopes
+    kDisabled,  // nothing was proven often enough
+  };
+  uint32_t header = 0;
+  Phase phase = Phase::kObserve;
+  uint64_t hash = 0;
+  int64_t last_time = 0;
+  PeriodFinder finder;
+  size_t period = 0;
+  size_t least_period = 1;
+  size_t countdown = 0;
+  int failures = 0;   // attempts that proved nothing
+  int unsettled = 0;  // snapshots in a row whose timing had not settled
+  int doublings = 0;  // of the period, because of buffers that alternate
+  int weak = 0;       // proofs in a row that covered few rounds
+  int broken = 0;     // rounds in a row that took a decision which does not repeat
+  std::vector<Value> registers;
+  std::vector<Value> cells;
+  TimingState timing;
+  // At the start of the shadowed round.
+  std::unique_ptr<AffineShadow> shadow;
+  int64_t start_time = 0;
+  ProgramTrace trace;
+  int64_t wait_ticks = 0;
+  int64_t dma_bytes = 0;
+  int64_t unmatched_waits = 0;
 };
 
 std::string WhatIsUnknown(Known known) {
@@ -71,6 +122,8 @@ class Interpreter {
     int64_t dma_bytes = 0;  // with those of what it calls
     bool dma_since_branch = false;
     int depth = 0;
+    std::vector<std::unique_ptr<LoopWatch>> watches;
+    bool may_skip = true;  // until it calls another program
   };
 
   static std::string Text(const Frame& frame, const ScalarOp& op) {
@@ -133,8 +186,13 @@ class Interpreter {
         return false;
       }
       frame->bundle = b.bundle_begin;
+      for (const auto& watch : frame->watches) {
+        watch->hash = (watch->hash ^ static_cast<uint64_t>(block)) * 0x9e3779b97f4a7c15ULL + 1;
+      }
       for (uint32_t i = b.op_begin; i < b.op_end; ++i) {
-        if (!Step(frame, program.ops[i], i)) return false;
+        const ScalarOp& op = program.ops[i];
+        if (shadowed_ != nullptr && !shadowed_->shadow->Track(op, frame->registers, memory_)) AbandonShadow();
+        if (!Step(frame, op, i)) return false;
       }
       time_ += int64_t{b.bundle_end - frame->bundle} * kTicksPerCycle;
       block = program.block_at[b.bundle_end];
@@ -142,10 +200,182 @@ class Interpreter {
         const auto target = static_cast<uint32_t>(frame->pending_target);
         frame->pending_target = -1;
         block = program.block_at[target];
-        if (target < b.bundle_end) FinishIteration(frame);
+        if (target < b.bundle_end) {
+          FinishIteration(frame);
+          if (options_.detect_steady_state && frame->may_skip && !program.is_runtime) ReachHeader(frame, target);
+        }
       }
     }
+    LeaveInnerLoops(frame, 0);
     return true;
+  }
+
+  // ---- steady state
+
+  TimingState CaptureTiming() const {
+    TimingState state;
+    state.queue_ahead = std::max<int64_t>(hbm_free_ - time_, 0);
+    for (const auto& [address, flag] : flags_) {
+      if (flag.head == flag.copies.size()) continue;
+      auto& entry = state.flags.emplace_back(address, std::vector<std::pair<int64_t, uint64_t>>{});
+      for (size_t i = flag.head; i < flag.copies.size(); ++i) {
+        entry.second.emplace_back(std::max<int64_t>(flag.copies[i].done - time_, 0), flag.copies[i].granules);
+      }
+    }
+    std::sort(state.flags.begin(), state.flags.end());
+    return state;
+  }
+
+  std::vector<Value> CaptureCells() const {
+    std::vector<Value> values;
+    values.reserve(memory_.size());
+    for (const ScalarMemory::Cell& cell : memory_.cells()) values.push_back(cell.value);
+    return values;
+  }
+
+  void AbandonShadow() {
+    shadowed_->shadow.reset();
+    shadowed_ = nullptr;
+  }
+
+  // Attempts inside loops that have been left, with headers at or behind `bundle`, are over.
+  void LeaveInnerLoops(Frame* frame, uint32_t bundle) {
+    for (const auto& watch : frame->watches) {
+      if (watch->header < bundle) continue;
+      if (shadowed_ == watch.get()) AbandonShadow();
+      watch->shadow.reset();
+      if (watch->phase == LoopWatch::Phase::kFirst || watch->phase == LoopWatch::Phase::kShadow) {
+        watch->phase = LoopWatch::Phase::kRestart;
+      }
+    }
+  }
+
+  void TakeFirstSnapshot(const Frame& frame, LoopWatch* watch) {
+    watch->registers = frame.registers;
+    watch->cells = CaptureCells();
+    watch->timing = CaptureTiming();
+    watch->countdown = watch->period;
+    watch->phase = LoopWatch::Phase::kFirst;
+  }
+
+  // Another period is needed, or none will do.
+  void FailAttempt(LoopWatch* watch) {
+    watch->shadow.reset();
+    watch->least_period = watch->period + 1;
+    watch->unsettled = watch->doublings = watch->weak = watch->broken = 0;
+    watch->finder.Restart(4 * watch->period);
+    watch->phase = ++watch->failures > kMaxFailures ? LoopWatch::Phase::kDisabled : LoopWatch::Phase::kObserve;
+  }
+
+  // The round was special (an outer axis moved on): the next may not be.
+  void RetryAttempt(Frame* frame, LoopWatch* watch) {
+    watch->shadow.reset();
+    if (++watch->broken > kMaxBroken) return FailAttempt(watch);
+    TakeFirstSnapshot(*frame, watch);
+  }
+
+  void ReachHeader(Frame* frame, uint32_t header) {
+    LoopWatch* watch = nullptr;
+    for (const auto& candidate : frame->watches) {
+      if (candidate->header == header) watch = candidate.get();
+    }
+    if (watch == nullptr) {
+      watch = frame->watches.emplace_back(std::make_unique<LoopWatch>()).get();
+      watch->header = header;
+      watch->last_time = time_;
+      return;
+    }
+    if (shadowed_ != nullptr && shadowed_ != watch && shadowed_->header < header) return;  // part of an outer round
+    LeaveInnerLoops(frame, header + 1);
+    const uint64_t signature = watch->hash ^ (static_cast<uint64_t>(time_ - watch->last_time) * 0xff51afd7ed558ccdULL);
+    watch->hash = 0;
+    watch->last_time = time_;
+    switch (watch->phase) {
+      case LoopWatch::Phase::kDisabled:
+        return;
+      case LoopWatch::Phase::kObserve: {
+        const auto period = watch->finder.Add(signature, watch->least_period);
+        if (!period) return;
+        watch->period = *period;
+        TakeFirstSnapshot(*frame, watch);
+        return;
+      }
+      case LoopWatch::Phase::kRestart:
+        TakeFirstSnapshot(*frame, watch);
+        return;
+      case LoopWatch::Phase::kFirst:
+        if (--watch->countdown == 0) StartShadow(frame, watch);
+        return;
+      case LoopWatch::Phase::kShadow:
+        if (watch->shadow == nullptr) return RetryAttempt(frame, watch);
+        if (--watch->countdown == 0) SkipRounds(frame, watch);
+        return;
+    }
+  }
+
+  void StartShadow(Frame* frame, LoopWatch* watch) {
+    if (!(CaptureTiming() == watch->timing)) {
+      // Not settled yet, or the copies in flight use buffers in turn: then twice the period is one.
+      if (++watch->unsettled > kMaxUnsettled) {
+        if (++watch->doublings > kMaxDoublings) return FailAttempt(watch);
+        watch->period *= 2;
+        watch->unsettled = 0;
+      }
+      return TakeFirstSnapshot(*frame, watch);
+    }
+    watch->shadow = std::make_unique<AffineShadow>(watch->registers, frame->registers, watch->cells, CaptureCells());
+    watch->start_time = time_;
+    watch->trace = *frame->trace;
+    watch->wait_ticks = frame->wait_ticks;
+    watch->dma_bytes = frame->dma_bytes;
+    watch->unmatched_waits = result_.unmatched_waits;
+    watch->countdown = watch->period;
+    watch->phase = LoopWatch::Phase::kShadow;
+    shadowed_ = watch;
+  }
+
+  void SkipRounds(Frame* frame, LoopWatch* watch) {
+    const std::unique_ptr<AffineShadow> shadow = std::move(watch->shadow);
+    shadowed_ = nullptr;
+    if (!(CaptureTiming() == watch->timing) || !shadow->Proves(frame->registers, memory_))
+      return RetryAttempt(frame, watch);
+    // Round 0 was executed and the last proven one will be: it computes anew what Advance leaves stale.
+    const int64_t rounds = shadow->last_round() - 1;
+    if (rounds >= 1 && rounds < kUnbounded) {
+      shadow->Advance(rounds, &frame->registers, &memory_);
+      const int64_t ticks = (time_ - watch->start_time) * rounds;
+      time_ += ticks;
+      watch->last_time = time_;
+      hbm_free_ += ticks;
+      for (auto& [address, flag] : flags_) {
+        for (Copy& copy : flag.copies) copy.done += ticks;
+      }
+      RepeatTrace(watch->trace, rounds, frame->trace);
+      frame->wait_ticks += (frame->wait_ticks - watch->wait_ticks) * rounds;
+      frame->dma_bytes += (frame->dma_bytes - watch->dma_bytes) * rounds;
+      result_.unmatched_waits += (result_.unmatched_waits - watch->unmatched_waits) * rounds;
+      result_.skipped_iterations += rounds * static_cast<int64_t>(watch->period);
+      watch->failures = watch->broken = 0;
+    }
+    // A short period inside of a longer one is proven only up to the end of the longer one, again and again.
+    watch->weak = rounds < kWeakRounds ? watch->weak + 1 : 0;
+    if (watch->weak > kMaxWeak) return FailAttempt(watch);
+    TakeFirstSnapshot(*frame, watch);
+  }
+
+  // Adds what one round added to the counters, `rounds` times.
+  static void RepeatTrace(const ProgramTrace& before, int64_t rounds, ProgramTrace* now) {
+    const auto repeat = [rounds](int64_t old, int64_t* value) { *value += (*value - old) * rounds; };
+    repeat(before.dma_bytes, &now->dma_bytes);
+    repeat(before.products, &now->products);
+    repeat(before.dma_iterations, &now->dma_iterations);
+    repeat(before.loop_iterations, &now->loop_iterations);
+    const auto all = [&](const std::vector<int64_t>& old, std::vector<int64_t>* values) {
+      for (size_t i = 0; i < values->size(); ++i) repeat(old[i], &(*values)[i]);
+    };
+    all(before.block_counts, &now->block_counts);
+    all(before.op_wait_ticks, &now->op_wait_ticks);
+    all(before.op_dma_bytes, &now->op_dma_bytes);
   }
 
   static void FinishIteration(Frame* frame) {
@@ -387,6 +617,9 @@ class Interpreter {
     }
     if (frame->depth >= kMaxCallDepth) return Refuse(*frame, op, "calls are nested too deeply");
     AdvanceTo(frame, op.bundle);
+    LeaveInnerLoops(frame, 0);
+    frame->may_skip = false;
+    frame->watches.clear();
     std::vector<Value> arguments;
     for (const uint32_t reg : frame->program->call_arguments[op.a]) arguments.push_back(frame->registers[reg]);
     return Call(callee, std::move(arguments), frame->depth + 1, frame);
@@ -421,6 +654,7 @@ class Interpreter {
   int64_t time_ = 0;
   int64_t hbm_free_ = 0;
   std::unordered_map<uint64_t, Flag> flags_;
+  LoopWatch* shadowed_ = nullptr;  // the loop whose round is being followed with slopes
 };
 
 }  // namespace

@@ -44,8 +44,10 @@ void ScalarMemory::ForgetAllocation(uint64_t address) {
   }
 }
 
-void ScalarMemory::Restore(const std::vector<Value>& values) {
-  for (size_t i = 0; i < values.size() && i < cells_.size(); ++i) cells_[i].value = values[i];
+std::optional<uint32_t> ScalarMemory::Find(uint64_t address) const {
+  const auto it = index_.find(address);
+  if (it == index_.end()) return std::nullopt;
+  return it->second;
 }
 
 }  // namespace kernelwright::cost

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -39,6 +40,7 @@ class ScalarMemory {
   // Number of an allocation; names are local to a program.
   uint64_t AllocationBase(int program, std::string_view name);
   uint32_t CellAt(uint64_t address, bool spill = false);
+  std::optional<uint32_t> Find(uint64_t address) const;  // a cell that exists already
   const Value& Read(uint32_t cell) const { return cells_[cell].value; }
   void Write(uint32_t cell, Value value) { cells_[cell].value = value; }
   // A store or copy to an address that is not known: nothing but spill slots survives it.
@@ -49,7 +51,6 @@ class ScalarMemory {
   bool HoldsData(uint64_t address) const;
   size_t size() const { return cells_.size(); }
   const std::vector<Cell>& cells() const { return cells_; }
-  void Restore(const std::vector<Value>& values);
 
  private:
   std::unordered_map<std::string, uint64_t> allocations_;
