@@ -201,9 +201,9 @@ def test_the_system_call_filter(machine: str, audit: int) -> None:
 
 def test_the_launcher_takes_the_strongest_and_refuses_to_do_without(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bubblewrap, "find", lambda: "/usr/bin/bwrap")
-    monkeypatch.setattr(bubblewrap, "probe", lambda _path: "")
+    monkeypatch.setattr(bubblewrap, "probe", lambda _path, _root: "")
     assert launcher.choose("auto") == ("bubblewrap", "", "/usr/bin/bwrap")
-    monkeypatch.setattr(bubblewrap, "probe", lambda _path: "AppArmor denies it: do this")
+    monkeypatch.setattr(bubblewrap, "probe", lambda _path, _root: "AppArmor denies it: do this")
     monkeypatch.setattr(landlock, "abi", lambda: 7)
     assert launcher.choose("auto")[:2] == ("landlock", "AppArmor denies it: do this")
     assert launcher.choose("bubblewrap")[0] == ""

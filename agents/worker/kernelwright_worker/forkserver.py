@@ -118,7 +118,7 @@ class ForkServer:
             if pid == 0:
                 child.run(spec, descriptors)
             if own >= 0:
-                linux.setns(own, linux.CLONE_NEWPID)
+                self._return_to(own)
         except OSError as error:
             messages.send(self.control, {"op": "failed", "part": spec.part, "reason": str(error)})
             return
@@ -126,6 +126,14 @@ class ForkServer:
             if own >= 0:
                 os.close(own)
         messages.send(self.control, {"op": "spawned", "part": spec.part, "pid": pid})
+
+    @staticmethod
+    def _return_to(own: int) -> None:
+        try:
+            linux.setns(own, linux.CLONE_NEWPID)
+        except OSError as error:  # nothing can be forked from here any more
+            print(f"kernelwright worker: cannot leave a job's process namespace: {error}", file=sys.stderr)
+            os._exit(1)
 
     def _fork_template(self, key: int, modules: list[str], channel: int) -> None:
         pid = os.fork()

@@ -15,6 +15,7 @@ from kernelwright_worker import environment
 from kernelwright_worker.sandbox import bubblewrap, landlock
 
 EXIT_ENVIRONMENT = 3
+PACKAGE_ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 _INSTALL = "Install it with `sudo apt-get install bubblewrap` (or your distribution's package)."
 
@@ -67,14 +68,13 @@ def launch(options: argparse.Namespace) -> NoReturn:
     for path in options.runtime:
         command += ["--runtime", os.path.abspath(path)]
     variables = environment.worker_environment()
-    package_root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     search = [p for p in variables.get("PYTHONPATH", "").split(os.pathsep) if p]
-    if package_root not in search:
-        variables["PYTHONPATH"] = os.pathsep.join([*search, package_root])
+    if PACKAGE_ROOT not in search:
+        variables["PYTHONPATH"] = os.pathsep.join([*search, PACKAGE_ROOT])
     os.chdir("/")
     if level == "bubblewrap":
         read_only = [*options.read_only, *options.runtime]
-        read_only += [*search, package_root]
+        read_only += [*search, PACKAGE_ROOT]
         command = bubblewrap.arguments(bwrap, read_only, variables, command)
         variables = {"PATH": variables["PATH"]}
     try:
@@ -91,7 +91,9 @@ def choose(wanted: str) -> tuple[str, str, str]:
     problems: list[str] = []
     if wanted in ("auto", "bubblewrap"):
         bwrap = bubblewrap.find()
-        problem = bubblewrap.probe(bwrap) if bwrap else f"bubblewrap is not installed. {_INSTALL}"
+        problem = (
+            bubblewrap.probe(bwrap, PACKAGE_ROOT) if bwrap else f"bubblewrap is not installed. {_INSTALL}"
+        )
         if bwrap and not problem:
             return "bubblewrap", "", bwrap
         problems.append(problem)

@@ -105,7 +105,7 @@ def _analyse(compiled: Any, result: worker_pb2.CompileResult) -> None:
 def _or_none(ask: Callable[[], Any]) -> Any:
     """The compiled program is there; that the compiler cannot describe it is not an error of the kernel.
 
-    libtpu 0.0.52 fails to print programs in which it has made a copy asynchronous (a grouped product, on v6e).
+    libtpu 0.0.52 fails to print programs with some asynchronous copies (a grouped product, on v6e).
     """
     try:
         return ask()

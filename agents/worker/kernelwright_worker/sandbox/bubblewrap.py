@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 
 from kernelwright_worker.sandbox import paths
@@ -69,6 +70,9 @@ def arguments(
 ) -> list[str]:
     """The whole command line. User roots come after the temporary folder, and may lie below it."""
     line = [bwrap, "--unshare-user", "--unshare-all", "--as-pid-1", "--new-session", "--cap-add", "ALL"]
+    # As user 0 of the new namespace: for any other one bubblewrap adds a second user namespace, and
+    # capabilities there do not reach the first one's mounts and processes.
+    line += ["--uid", "0", "--gid", "0"]
     line += _system_arguments()
     line += ["--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"]
     for path in visible_paths(read_only):
@@ -79,9 +83,10 @@ def arguments(
     return [*line, "--", *command]
 
 
-def probe(bwrap: str) -> str:
-    """Tries bubblewrap with an empty command. Returns why it does not work, or an empty text."""
-    line = arguments(bwrap, [], {}, ["/usr/bin/env", "true"])
+def probe(bwrap: str, package_root: str) -> str:
+    """Tries bubblewrap, and in it what jobs need. Returns why it does not work, or an empty text."""
+    command = [sys.executable, "-S", "-B", "-m", "kernelwright_worker.sandbox.selftest"]
+    line = arguments(bwrap, [package_root], {"PYTHONPATH": package_root, "PATH": "/usr/bin:/bin"}, command)
     try:
         done = subprocess.run(line, capture_output=True, text=True, timeout=_PROBE_SECONDS, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
