@@ -186,18 +186,15 @@ def test_everything_it_started_is_ended(confined: Worker, write: Write) -> None:
     path = write(
         "daemon.py",
         f"""
-        import os, subprocess, sys
+        import os, subprocess, sys, time
 
         def f(x):
             for new_session in (False, True):
-                subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)", {mark!r}],
-                                 start_new_session=new_session)
-            if os.fork() == 0:
-                if os.fork() == 0:
-                    os.setsid()
-                    os.execv(sys.executable, [sys.executable, "-c", "import time; time.sleep(600)", {mark!r}])
-                os._exit(0)
-            return x
+                # Parent and child both live on: the child is an orphan once the parent is ended.
+                subprocess.Popen([sys.executable, "-c", "import os, time; os.fork(); time.sleep(600)",
+                {mark!r}], start_new_session=new_session) if os.fork() == 0: if os.fork() == 0: os.setsid()
+                os.execv(sys.executable, [sys.executable, "-c", "import time; time.sleep(600)", {mark!r}])
+                os._exit(0) time.sleep(0.5) return x
         """,
     )
     assert attempt(confined, path).outcome == Outcome.DONE

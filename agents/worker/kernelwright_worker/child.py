@@ -49,7 +49,7 @@ def run(spec: ProcessSpec, descriptors: list[int]) -> NoReturn:
         linux.prctl(linux.PR_SET_DUMPABLE, 0)  # the inner process may not look into this one
         if spec.level == "bubblewrap":
             linux.drop_capabilities()
-        _watch(pid, status)
+        _watch(pid, status, spec.level)
     except BaseException as error:
         _report(status, {"setup": f"{type(error).__name__}: {error}"})
     os._exit(0)
@@ -64,7 +64,7 @@ def _offer_to_the_memory_killer() -> None:
         pass  # only an order of preference
 
 
-def _watch(pid: int, status: int) -> None:
+def _watch(pid: int, status: int, level: str) -> None:
     while True:
         ended, code = os.waitpid(-1, 0)
         if ended == pid:
@@ -83,25 +83,22 @@ def _watch(pid: int, status: int) -> None:
         report["signal"] = os.WTERMSIG(code)
     else:
         report["exit"] = os.WEXITSTATUS(code)
-    _kill_children()
+    if level != "bubblewrap":  # there the kernel ends the whole namespace with this process
+        _kill_children()
     _report(status, report)
 
 
 def _kill_children() -> None:
-    """Ends what is left. In a namespace of its own the kernel does so anyway; elsewhere orphans come to this
-    process.
+    """Ends what is left. Each one's own children come to this process when it ends, so the list is read
+    again.
     """
     while children := memory.children(os.getpid()):
         for pid in children:
             try:
                 os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
+                os.waitpid(pid, 0)  # this one, not any: what has only just come here has not been killed
+            except (ProcessLookupError, ChildProcessError):
                 continue
-        try:
-            while True:
-                os.waitpid(-1, 0)
-        except ChildProcessError:
-            continue
 
 
 def _report(status: int, report: dict[str, object]) -> None:
