@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Iterator
 
 import pytest
-from harness import BINARY, EXAMPLES, Kernelwright, become_subreaper, private_installation
+from harness import BINARY, EXAMPLES, Kernelwright, private_installation
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -31,7 +31,6 @@ def _home() -> pathlib.Path:
 
 
 def _require_binary() -> None:
-    become_subreaper()
     assert BINARY.is_file(), f"{BINARY} is missing: run scripts/build"
 
 

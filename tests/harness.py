@@ -23,11 +23,20 @@ BINARY = pathlib.Path(os.environ.get("KW_BINARY", TOP / "build" / "kernelwright"
 RESULT, USER_CODE, USAGE, ENVIRONMENT, LIMIT, INTERNAL = range(6)
 
 PR_SET_CHILD_SUBREAPER = 36
+PR_GET_CHILD_SUBREAPER = 37
 
 
-def become_subreaper() -> None:
-    """Makes orphans of our descendants our own children, so that nothing can leave the tree unseen."""
-    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+@contextlib.contextmanager
+def adopting_orphans() -> Iterator[None]:
+    """Orphans of our descendants become our own children, so that nothing can leave the tree unseen."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    before = ctypes.c_int()
+    libc.prctl(PR_GET_CHILD_SUBREAPER, ctypes.byref(before), 0, 0, 0)
+    libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    try:
+        yield
+    finally:
+        libc.prctl(PR_SET_CHILD_SUBREAPER, before.value, 0, 0, 0)
 
 
 def data_folder() -> pathlib.Path:
@@ -224,6 +233,16 @@ class Kernelwright:
 
         return str(wait_until(listed, 60, "the start of a run")[0]["run"])
 
+    def run_status(self, run: str) -> str:
+        """Status of a run in the list, also of one that has no result yet."""
+        runs = self.run("runs", "list", "--json").expect(RESULT).json["runs"]
+        return next(str(r["status"]) for r in runs if r["run"] == run)
+
+    def events(self, run: str, kind: str = "") -> list[dict[str, Any]]:
+        """All stored events of a run, or those of one kind."""
+        events = self.run("runs", "export", run).expect(RESULT).json["events"]
+        return [e for e in events if kind in ("", e["kind"])]
+
     def workers(self) -> list[Process]:
         """Processes below the daemon."""
         pid = self.daemon_pid()
@@ -276,10 +295,11 @@ def assert_nothing_left(before: set[int]) -> None:
 def private_installation(parent: pathlib.Path) -> Iterator[Kernelwright]:
     """A Kernelwright with an empty home, stopped at the end; fails when anything of it survives."""
     before = {p.pid for p in descendants(os.getpid())}
-    kernelwright = Kernelwright(parent)
-    try:
-        yield kernelwright
-    finally:
-        kernelwright.stop()
-        assert_nothing_left(before)
-        shutil.rmtree(parent, ignore_errors=True)
+    with adopting_orphans():
+        kernelwright = Kernelwright(parent)
+        try:
+            yield kernelwright
+        finally:
+            kernelwright.stop()
+            assert_nothing_left(before)
+            shutil.rmtree(parent, ignore_errors=True)

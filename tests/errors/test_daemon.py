@@ -1,16 +1,18 @@
-"""The daemon's part in trouble: a second one, a stale socket, kills at any moment, a client that leaves."""
+"""The daemon's part in trouble, with real runs: a second one, a stale socket, kills, a client that leaves.
+
+The same and more with a scripted engine, in milliseconds, is in tests/daemon.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pathlib
 import signal
-import stat
 import subprocess
-from typing import Any
 
-from harness import INTERNAL, LIMIT, RESULT, USAGE, Kernelwright, all_processes, wait_until
+from harness import LIMIT, RESULT, USAGE, Kernelwright, all_processes, wait_until
 
 INPUTS = ("--inputs", "x=bf16[8192,1024]", "--chip", "v5e")
 
@@ -19,69 +21,44 @@ def start_tune(kw: Kernelwright, workspace: pathlib.Path) -> subprocess.Popen[st
     return kw.start("tune", f"{workspace}/softmax.py::softmax", *INPUTS, "--json")
 
 
-def events(kw: Kernelwright, run: str) -> list[dict[str, Any]]:
-    """All stored events of a run."""
-    return list(kw.run("runs", "export", run).expect(RESULT).json["events"])
+def evaluated(kw: Kernelwright, run: str) -> set[str]:
+    """Candidates that were reported as done."""
+    rows = [e["payload"]["candidate"] for e in kw.events(run, "candidate_changed")]
+    return {row["id"] for row in rows if row["status"] in ("passed", "failed")}
 
 
-def passed(kw: Kernelwright, run: str) -> set[str]:
-    """Candidates whose evaluation has been reported."""
-    return {
-        event["candidate_changed"]["candidate"]["id"]
-        for event in events(kw, run)
-        if event.get("candidate_changed", {}).get("candidate", {}).get("status") in ("passed", "failed")
-    }
+def compiled(kw: Kernelwright, run: str) -> set[str]:
+    """Candidates with an estimate that clients have seen."""
+    rows = [e["payload"]["candidate"] for e in kw.events(run, "candidate_changed")]
+    return {row["content_sha256"] for row in rows if row["estimate_ms"] > 0}
 
 
-def test_one_daemon_many_first_commands(kw: Kernelwright) -> None:
-    commands = [kw.start("runs", "list", "--json") for _ in range(6)]
-    for command in commands:
-        out, err = command.communicate(timeout=60)
-        assert command.returncode == RESULT, out + err
-    daemons = [p for p in all_processes().values() if p.command.endswith("serve") and p.parent == os.getpid()]
-    assert len([p for p in daemons if p.state != "Z"]) <= 1
-    assert kw.daemon_pid() is not None
+def kill_daemon(kw: Kernelwright) -> int:
+    pid = kw.daemon_pid()
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: kw.daemon_pid() is None, 10, "the daemon's end")
+    return pid
 
 
 def test_one_daemon_second_serve_says_who_serves(kw: Kernelwright) -> None:
     kw.run("runs", "list", "--json").expect(RESULT)
     pid = kw.daemon_pid()
-    result = kw.run("serve", limit=30).expect(RESULT, USAGE)
-    result.says(str(pid))
+    kw.run("serve", limit=30).expect(RESULT, USAGE).says(str(pid))
     assert kw.daemon_pid() == pid
 
 
 def test_stale_socket_is_replaced(kw: Kernelwright) -> None:
     kw.run("runs", "list", "--json").expect(RESULT)
-    pid = kw.daemon_pid()
-    assert pid is not None
-    os.kill(pid, signal.SIGKILL)
-    wait_until(lambda: kw.daemon_pid() is None, 10, "the daemon's end")
+    pid = kill_daemon(kw)
     assert kw.discovery.exists(), "SIGKILL leaves the files behind; that is the case meant here"
     kw.run("runs", "list", "--json").expect(RESULT)
     assert kw.daemon_pid() not in (None, pid)
 
 
-def test_nonsense_in_the_discovery_file(kw: Kernelwright) -> None:
-    folder = kw.discovery.parent
-    folder.mkdir(mode=0o700, exist_ok=True)
-    kw.discovery.write_text('{"pid": 1, "socket": ')
-    kw.discovery.chmod(0o600)
-    kw.run("runs", "list", "--json").expect(RESULT)
-
-
-def test_runtime_folder_is_private(kw: Kernelwright) -> None:
-    kw.run("runs", "list", "--json").expect(RESULT)
-    folder = kw.discovery.parent
-    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-    assert stat.S_IMODE(kw.discovery.stat().st_mode) == 0o600
-    listening = subprocess.run(["ss", "-Hltnp"], capture_output=True, text=True).stdout
-    assert f"pid={kw.daemon_pid()}," not in listening, "no port may be open"
-
-
 def test_runtime_folder_that_others_can_write_is_refused(kw: Kernelwright) -> None:
     folder = kw.discovery.parent
-    folder.mkdir(mode=0o777)
+    folder.mkdir()
     folder.chmod(0o777)
     kw.run("runs", "list", "--json").expect(3).says(str(folder))
 
@@ -89,35 +66,29 @@ def test_runtime_folder_that_others_can_write_is_refused(kw: Kernelwright) -> No
 def test_log_before_show_daemon_killed_then_resumed(kw: Kernelwright, workspace: pathlib.Path) -> None:
     process = start_tune(kw, workspace)
     run = kw.first_run()
-    before = wait_until(lambda: passed(kw, run), 120, "the first evaluated candidate")
-    pid = kw.daemon_pid()
-    assert pid is not None
-    os.kill(pid, signal.SIGKILL)
-    process.communicate(timeout=60)
-    assert process.returncode in (LIMIT, INTERNAL), "the client must not wait for a dead daemon"
+    before = wait_until(lambda: compiled(kw, run), 180, "the first estimate")
+    kill_daemon(kw)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode not in (None, RESULT), "the client must not wait for a dead daemon"
+    assert f"runs resume {run}" in out + err
 
-    record = kw.run("runs", "show", run, "--json").expect(RESULT).json
-    assert record["status"] == "interrupted"
+    assert kw.run_status(run) == "interrupted"
     result = kw.run("runs", "resume", run, "--json").expect(RESULT).json
     assert result["status"] in ("improved", "no_improvement")
-    known = {row["id"] for row in result["candidates"]}
-    assert before <= known, "an evaluation that was reported is gone"
-    sequences = [event["sequence"] for event in events(kw, run)]
-    assert sequences == sorted(sequences, key=int)
-    assert len(set(sequences)) == len(sequences)
-    kept = [event["run_resumed"] for event in events(kw, run) if "run_resumed" in event]
-    assert kept and int(kept[0]["kept_evaluations"]) >= len(before)
+    assert before <= compiled(kw, run), "an estimate that was reported is gone"
+    numbers = [event["seq"] for event in kw.events(run)]
+    assert numbers == sorted(set(numbers))
+    (resumed,) = kw.events(run, "run_resumed")
+    assert int(resumed["payload"]["kept_evaluations"]) >= len(before)
 
 
 def test_worker_killed_the_run_goes_on(kw: Kernelwright, workspace: pathlib.Path) -> None:
     process = start_tune(kw, workspace)
     run = kw.first_run()
-    wait_until(lambda: passed(kw, run), 120, "the first evaluated candidate")
+    wait_until(lambda: compiled(kw, run), 180, "the first estimate")
     for worker in kw.workers():
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.kill(worker.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            continue
     out, err = process.communicate(timeout=300)
     assert process.returncode == RESULT, out + err
     assert json.loads(out)["status"] in ("improved", "no_improvement")
@@ -126,15 +97,12 @@ def test_worker_killed_the_run_goes_on(kw: Kernelwright, workspace: pathlib.Path
 def test_interrupt_cancels_and_keeps_what_was_found(kw: Kernelwright, workspace: pathlib.Path) -> None:
     process = start_tune(kw, workspace)
     run = kw.first_run()
-    before = wait_until(lambda: passed(kw, run), 120, "the first evaluated candidate")
+    before = wait_until(lambda: evaluated(kw, run), 180, "the first evaluated candidate")
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert process.returncode in (RESULT, LIMIT), out + err
-    record = kw.run("runs", "show", run, "--json").expect(RESULT).json
-    assert record["status"] in ("cancelled", "improved", "no_improvement")
-    assert before <= {row["id"] for row in record["candidates"]}
-    # Its jobs end with it; the fork server itself may stay for the next command.
-    wait_until(lambda: len(kw.workers()) <= 4, 20, "the end of the cancelled jobs")
+    assert kw.run_status(run) in ("cancelled", "improved", "no_improvement")
+    assert before <= {row["id"] for row in json.loads(out)["candidates"]}
 
 
 def test_a_killed_client_does_not_stop_the_run(kw: Kernelwright, workspace: pathlib.Path) -> None:
@@ -142,19 +110,15 @@ def test_a_killed_client_does_not_stop_the_run(kw: Kernelwright, workspace: path
     run = kw.first_run()
     process.kill()
     process.communicate()
-    watched = kw.run("runs", "watch", run, limit=300).expect(RESULT)
-    assert watched.seconds >= 0
-    record = kw.run("runs", "show", run, "--json").expect(RESULT).json
-    assert record["status"] in ("improved", "no_improvement")
+    shown = kw.run("runs", "watch", run, "--json", limit=300).expect(RESULT).json
+    assert shown["status"] in ("improved", "no_improvement")
 
 
 def test_no_orphans_after_the_daemon_is_killed(kw: Kernelwright, workspace: pathlib.Path) -> None:
     process = start_tune(kw, workspace)
     kw.first_run()
     below = {p.pid for p in wait_until(kw.workers, 60, "a worker")}
-    pid = kw.daemon_pid()
-    assert pid is not None
-    os.kill(pid, signal.SIGKILL)
+    kill_daemon(kw)
     process.communicate(timeout=60)
 
     def alive() -> set[int]:

@@ -25,8 +25,7 @@ def test_versioned_edit_read_only_file_keeps_the_result(kw: Kernelwright, worksp
     assert path.read_bytes() == before
     assert path.stat().st_mode & 0o777 == 0o444
     # The best candidate is in the store, with its diff.
-    runs = kw.run("runs", "list", "--json").expect(RESULT).json["runs"]
-    shown = kw.run("runs", "show", runs[0]["run"], "--json").expect(RESULT).json
+    shown = kw.run("runs", "show", result.json["run"], "--json").expect(RESULT).json
     assert shown["status"] == "improved"
     assert shown["best"]["diff"].startswith("--- ")
 
