@@ -80,7 +80,8 @@ Expected<std::string> StartRun(Context* context, std::unique_ptr<service::Client
 
 std::map<std::string, std::string> InterpreterEnvironment() {
   std::map<std::string, std::string> result;
-  for (const char* name : {"PATH", "HOME", "VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONPATH", "LANG"}) {
+  for (const char* name :
+       {"PATH", "HOME", "VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONPATH", "LANG", "KERNELWRIGHT_HOME", "XDG_DATA_HOME"}) {
     if (const char* value = std::getenv(name); value != nullptr) result[name] = value;
   }
   return result;
