@@ -20,9 +20,9 @@ struct LocalEngineParts {
   std::unique_ptr<BlobCache> cache;
   std::unique_ptr<ToolchainProvider> toolchains;
   cost::ChipTable chips{{}};
-  std::string build;                                 // identity of this build, part of the evidence
-  std::function<uint64_t()> random_seed;             // for frozen seeds
-  std::function<uint64_t()> stored_bytes;            // database and cache on disk
+  std::string build;                       // identity of this build, part of the evidence
+  std::function<uint64_t()> random_seed;   // for frozen seeds
+  std::function<uint64_t()> stored_bytes;  // database and cache on disk
   int parallel = 2;
 };
 

@@ -24,7 +24,6 @@
 #include "daemon/base/hash.h"
 #include "daemon/cost/kernel_work.h"
 #include "daemon/kernels/diff.h"
-#include "daemon/kernels/shapes.h"
 
 namespace kernelwright::agents {
 namespace {
@@ -34,6 +33,7 @@ using SteadyClock = std::chrono::steady_clock;
 constexpr size_t kSeeds = 2;             // interpreter schedules and input draws
 constexpr int kMaxFailedChecks = 4;      // candidates that may fail their check before the chip's search gives up
 constexpr double kRooflineSlack = 1.02;  // at this distance from the floor nothing is worth another compile
+constexpr double kResolution = 0.005;    // estimates closer than this share are equal
 constexpr double kTieRatio = 1.02;       // an estimated ratio below it is a tie: the original stays
 constexpr int64_t kCheckElements = int64_t{1} << 24;         // input elements of a reduced check at most
 constexpr auto kDefaultTimeout = std::chrono::seconds(120);  // of one trace or compile
@@ -159,7 +159,7 @@ class Run {
     discovery_ = *std::move(discovery);
     for (const std::string& note : discovery_.notes) Emit("log_line", LogLinePayload("info", note));
 
-    if (!stored_frozen(*loaded)) {
+    if (!loaded->has_value()) {
       MakeLadder();
       for (size_t i = 0; i < kSeeds; ++i) frozen_.seeds.push_back(inputs_.random_seed());
       if (Status saved = journal_.SaveFrozen(FrozenToJson(frozen_), FrozenHash(frozen_)); !saved.ok()) {
@@ -183,45 +183,31 @@ class Run {
     return std::nullopt;
   }
 
-  static bool stored_frozen(const std::optional<std::string>& loaded) { return loaded.has_value(); }
-
-  // Reduced shapes for all candidates of all chips, smallest first.
+  // Reduced shapes for the original and all candidates of all chips.
   void MakeLadder() {
-    if (discovery_.base.empty()) return;
-    int64_t largest = 0;
+    Program program = *traced_.program;
+    AddToLadder(ProposeCheckShapes(frozen_.inputs, program, discovery_.base, RoundsUp()), frozen_.ladder);
     for (const cost::Chip* chip : inputs_.chips) {
       auto space = BuildRetuneSpace(discovery_, *chip);
-      if (!space) continue;
+      if (!space) continue;  // said when the chip's turn comes
       for (const RetuneCandidate& candidate : space->candidates) {
-        for (size_t i = 0; i < discovery_.parameters.size(); ++i) {
-          largest = std::max(largest, candidate.point.values[i]);
-        }
+        AddToLadder(ProposeCheckShapes(frozen_.inputs, program, candidate.calls, RoundsUp()), frozen_.ladder);
       }
     }
-    kernels::ShapeOptions options;
-    options.max_elements = kCheckElements;
-    options.largest_block = largest;
-    std::set<std::string> known;
-    auto add = [&](const std::vector<kernels::DimClass>& classes) {
-      const kernels::ShapeLadder ladder = kernels::ProposeShapes(frozen_.inputs, classes, options);
-      for (const kernels::ReducedShape& shape : ladder.shapes) {
-        const std::string name = kernels::FormatInputs(shape.inputs);
-        if (known.insert(name).second) frozen_.ladder.push_back({name, shape.inputs});
-      }
-    };
-    add(kernels::DimClassesByAxis(frozen_.inputs, *traced_.program));
-    add(kernels::DimClassesBySize(frozen_.inputs, *traced_.program));
-    auto elements = [](const CheckShape& shape) {
-      double total = 0;
-      for (const kernels::InputSpec& input : shape.inputs) {
-        double size = 1;
-        for (int64_t dim : input.dims) size *= static_cast<double>(dim);
-        total += input.kind == kernels::InputSpec::Kind::kTensor ? size : 0;
-      }
-      return total;
-    };
-    std::stable_sort(frozen_.ladder.begin(), frozen_.ladder.end(),
-                     [&](const CheckShape& a, const CheckShape& b) { return elements(a) < elements(b); });
+  }
+
+  // Whether the code rounds its grid up, so that partial blocks must be right.
+  bool RoundsUp() const {
+    return !discovery_.parameters.empty() &&
+           std::all_of(discovery_.parameters.begin(), discovery_.parameters.end(), [](const kernels::Parameter& each) {
+             return each.inside_kernel || each.tails == kernels::TailSupport::kRoundsUp;
+           });
+  }
+
+  Expected<ShapeChoice> ShapesFor(const Entry& entry, const cost::Chip& chip) {
+    Program program = *traced_.program;
+    return ChooseShapes(frozen_, ProposeCheckShapes(frozen_.inputs, program, entry.calls, RoundsUp()),
+                        entry.source.files, entry.calls, chip.name, *toolchain_, compile_limits_, stop_);
   }
 
   ChipResult OptimizeChip(const cost::Chip& chip) {
@@ -282,8 +268,7 @@ class Run {
       return {};
     }
 
-    auto shapes =
-        ChooseShapes(frozen_, original.source.files, original.calls, chip.name, *toolchain_, compile_limits_, stop_);
+    auto shapes = ShapesFor(original, chip);
     if (!shapes) return shapes.error();
     std::string note;
     if (shapes->shapes.empty()) {
@@ -395,16 +380,8 @@ class Run {
                    const std::string& no_check, std::vector<Entry>& entries, std::optional<size_t>& proven,
                    int& failed_checks, ChipResult& result) {
     while (failed_checks < kMaxFailedChecks) {
-      std::optional<size_t> next;
-      const double limit =
-          proven ? entries[*proven].compile->estimate()->milliseconds : before.milliseconds / kTieRatio;
-      for (size_t i = 0; i < entries.size(); ++i) {
-        const Entry& entry = entries[i];
-        if (!entry.compile || !entry.compile->passed || entry.check || i == proven) continue;
-        const double ms = entry.compile->estimate()->milliseconds;
-        if (ms >= limit || (next && ms >= entries[*next].compile->estimate()->milliseconds)) continue;
-        next = i;
-      }
+      const std::optional<size_t> next = NextToCheck(
+          entries, proven ? entries[*proven].compile->estimate()->milliseconds : before.milliseconds / kTieRatio);
       if (!next) return {};
       Entry& entry = entries[*next];
       if (!no_check.empty()) {
@@ -417,8 +394,7 @@ class Run {
       }
       entry.row.status = "checking";
       Emit("candidate_changed", CandidateChangedPayload(chip.name, entry.row));
-      auto shapes =
-          ChooseShapes(frozen_, entry.source.files, entry.calls, chip.name, *toolchain_, compile_limits_, stop_);
+      auto shapes = ShapesFor(entry, chip);
       if (!shapes) return shapes.error();
       if (shapes->shapes.empty()) {
         entry.check = CheckStage{false, "G40", shapes->why_none, {}, 0, 0, false, 0};
@@ -439,6 +415,28 @@ class Run {
       ++failed_checks;
     }
     return {};
+  }
+
+  // The unchecked candidate with the least estimate below `limit_ms`; among those that are as good as it within the
+  // model's resolution, the one that the ranking prefers (less VMEM, shorter pipeline ends).
+  static std::optional<size_t> NextToCheck(const std::vector<Entry>& entries, double limit_ms) {
+    auto milliseconds = [&](size_t i) -> std::optional<double> {
+      const Entry& entry = entries[i];
+      if (!entry.compile || !entry.compile->passed || entry.check) return std::nullopt;
+      const double ms = entry.compile->estimate()->milliseconds;
+      return ms < limit_ms ? std::optional(ms) : std::nullopt;
+    };
+    std::optional<double> least;
+    for (size_t i = 0; i < entries.size(); ++i) {
+      if (const auto ms = milliseconds(i); ms && (!least || *ms < *least)) least = ms;
+    }
+    std::optional<size_t> next;
+    for (size_t i = 0; i < entries.size(); ++i) {
+      const auto ms = milliseconds(i);
+      if (!ms || *ms > *least * (1 + kResolution)) continue;
+      if (!next || entries[i].ranked_ms < entries[*next].ranked_ms) next = i;
+    }
+    return next;
   }
 
   // Makes the entry the best if every gate of its claim holds. What is shown is hashed again and must be what was

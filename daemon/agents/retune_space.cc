@@ -19,6 +19,9 @@ namespace {
 
 // Share of the physical VMEM that a kernel may ask for: XLA keeps prefetches of the surrounding program there too.
 constexpr double kLargestVmemShare = 0.8;
+// Weight of VMEM in the ranking: of two candidates that the analytic model cannot tell apart the smaller one is better,
+// for the surrounding program, for the length of the pipeline's ends and for the compile time.
+constexpr double kVmemPenalty = 0.1;
 constexpr size_t kMaxCandidates = 512;
 
 std::optional<double> RankedMs(const std::vector<PallasCall>& calls, const cost::Chip& chip) {
@@ -27,7 +30,8 @@ std::optional<double> RankedMs(const std::vector<PallasCall>& calls, const cost:
     const cost::CostResult result = cost::RankEstimate(call, chip);
     const auto* estimate = std::get_if<cost::Estimate>(&result);
     if (estimate == nullptr) return std::nullopt;
-    sum += estimate->milliseconds;
+    const double share = static_cast<double>(cost::ComputeVmem(call, chip).total) / chip.vmem_bytes.value;
+    sum += estimate->milliseconds * (1 + kVmemPenalty * share);
   }
   return sum;
 }
