@@ -13,6 +13,7 @@ from worker.client import DATA, Outcome, Worker, array, judge_job, source, trace
 from worker.conftest import Write
 
 X = array("x", "float32", 8, 128)
+FORK_AND_SLEEP = "import os, time; os.fork(); os.write(1, b'x'); time.sleep(600)"
 LEVELS = ["bubblewrap", "landlock"]
 
 
@@ -186,18 +187,28 @@ def test_everything_it_started_is_ended(confined: Worker, write: Write) -> None:
     path = write(
         "daemon.py",
         f"""
-        import os, subprocess, sys, time
+        import os, subprocess, sys
 
         def f(x):
             for new_session in (False, True):
                 # Parent and child both live on: the child is an orphan once the parent is ended.
-                subprocess.Popen([sys.executable, "-c", "import os, time; os.fork(); time.sleep(600)",
-                {mark!r}], start_new_session=new_session) if os.fork() == 0: if os.fork() == 0: os.setsid()
-                os.execv(sys.executable, [sys.executable, "-c", "import time; time.sleep(600)", {mark!r}])
-                os._exit(0) time.sleep(0.5) return x
+                started = subprocess.Popen(
+                    [sys.executable, "-c", {FORK_AND_SLEEP!r}, {mark!r}],
+                    start_new_session=new_session,
+                    stdout=subprocess.PIPE,
+                )
+                assert started.stdout.read(2) == b"xx"
+            if os.fork() == 0:
+                if os.fork() == 0:
+                    os.setsid()
+                    os.execv(sys.executable, [sys.executable, "-c", {FORK_AND_SLEEP!r}, {mark!r}])
+                os._exit(0)
+            return x
         """,
     )
-    assert attempt(confined, path).outcome == Outcome.DONE
+    found = attempt(confined, path)
+    assert found.outcome == Outcome.DONE, found.detail
+    assert not found.trace.HasField("error"), found.trace.error.traceback
     left = []
     for name in os.listdir("/proc"):
         try:

@@ -100,6 +100,8 @@ class Part:
     killed: int = 0  # outcome that the router decided on before it killed the process
     killed_detail: str = ""
     broken_result: str = ""
+    gone: bool = False  # the watching process has ended, and the kernel is done with all that it left
+    reported: bool = False  # its status pipe is closed
     ended: bool = False
 
     @property

@@ -171,6 +171,9 @@ class Processes:
             self._spawn(part, template)
 
     def _server_gone(self, template: Template | None) -> None:
+        for part in list(self._parts.values()):
+            if part.started and part.template is template and not part.pid:
+                self._gone(part)  # nobody will tell its process id; it dies with its fork server
         if template is not None:
             self._spawn_all(self._templates.discard(template, unusable=True), None)
             return
@@ -185,9 +188,19 @@ class Processes:
         try:
             part.pidfd = os.pidfd_open(pid)
         except OSError:
-            part.pidfd = -1  # it has ended already; its status pipe says how
+            self._gone(part)  # already; its status pipe says how
+            return
+        self._loop.watch(part.pidfd, lambda: self._gone(part))
         if part.killed:
             self.kill(part, part.killed, part.killed_detail)
+
+    def _gone(self, part: Part) -> None:
+        """Only now nothing is left: the status pipe closes a little before the namespace is emptied."""
+        part.gone = True
+        if part.pidfd >= 0:
+            self._loop.unwatch(part.pidfd)
+        if part.reported:
+            self._end(part)
 
     def _release(self, template: Template) -> None:
         self._loop.unwatch(template.channel.fileno())
@@ -212,7 +225,9 @@ class Processes:
             part.result_pipe = -1
         else:
             part.status_pipe = -1
-            self._end(part)
+            part.reported = True
+            if part.gone:
+                self._end(part)
 
     def _take(self, part: Part, pipe: int, data: bytes) -> None:
         if pipe == part.log_pipe:
@@ -270,6 +285,7 @@ class Processes:
                 self._drain(part, pipe)
                 os.close(pipe)
         part.result_pipe = part.log_pipe = part.status_pipe = -1
+        self._loop.unwatch(part.pidfd)
         for descriptor in (part.payload, part.pidfd, *part.peers):
             if descriptor >= 0:
                 os.close(descriptor)
