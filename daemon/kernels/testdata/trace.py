@@ -1,7 +1,7 @@
 """Traces functions for the tests of daemon/kernels; used only to record testdata/traces (see tuning_test.cc).
 
-Each line of standard input is JSON: {"text": source, "function": name, "inputs": [[dtype, dims] or {"static": value}]}.
-Each line of output is {"traced": bool, "error": text, "calls": [...], "operands": ...}.
+Each line of standard input is JSON: {"text": source, "function": name, "inputs": [INPUT, ...]}; an INPUT
+is [dtype, dims] or {"static": value}. Each line of output is {"traced": bool, "error": text, "calls": [...]}.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from jax._src.pallas import core as pallas_core
-from jax._src.pallas import pallas_call as pallas_call_module
 
 recorded: list[tuple[Any, Any]] = []
 real_get_grid_mapping = pallas_core.get_grid_mapping
@@ -57,7 +56,7 @@ def graph_json(jaxpr: Any) -> dict[str, Any]:
             {
                 "op": eqn.primitive.name,
                 "in": [operand(a) for a in eqn.invars],
-                "out": [[number(v), str(v.aval.dtype) if hasattr(v.aval, "dtype") else ""] for v in eqn.outvars],
+                "out": [[number(v), str(getattr(v.aval, "dtype", ""))] for v in eqn.outvars],
                 "regions": regions,
             }
         )
@@ -100,7 +99,8 @@ def mapping_json(mapping: Any, scratch_avals: Any) -> dict[str, Any]:
         "prefetch": mapping.num_index_operands,
         "blocks": blocks,
         "scratch": [
-            [str(getattr(a, "dtype", "semaphore")), list(getattr(a, "shape", ())), space_of(a)] for a in scratch_avals
+            [str(getattr(a, "dtype", "semaphore")), list(getattr(a, "shape", ())), space_of(a)]
+            for a in scratch_avals
         ],
     }
 
@@ -110,7 +110,8 @@ def calls_of(jaxpr: Any, out: list[dict[str, Any]]) -> None:
         if eqn.primitive.name == "pallas_call":
             mapping = eqn.params["grid_mapping"]
             kernel = eqn.params["jaxpr"]
-            call = mapping_json(mapping, [v.aval for v in kernel.invars[len(kernel.invars) - mapping.num_scratch_operands :]])
+            first_scratch = len(kernel.invars) - mapping.num_scratch_operands
+            call = mapping_json(mapping, [v.aval for v in kernel.invars[first_scratch:]])
             text = kernel.pretty_print(source_info=False)
             call["kernel"] = hashlib.sha256(text.encode()).hexdigest()[:16]
             params = eqn.params.get("compiler_params")

@@ -21,7 +21,9 @@ def attention(q, k, v, bq=128, bk=128):
 
         @pl.when(j * bk < (i + 1) * bq)
         def _():
-            s = lax.dot_general(q_ref[...], k_ref[...], (((1,), (1,)), ((), ())), preferred_element_type=jnp.float32)
+            s = lax.dot_general(
+                q_ref[...], k_ref[...], (((1,), (1,)), ((), ())), preferred_element_type=jnp.float32
+            )
             row = i * bq + lax.broadcasted_iota(jnp.int32, s.shape, 0)
             col = j * bk + lax.broadcasted_iota(jnp.int32, s.shape, 1)
             s = jnp.where(row >= col, s, low)

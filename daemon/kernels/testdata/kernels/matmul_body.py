@@ -16,7 +16,10 @@ def matmul(x, y):
     return pl.pallas_call(
         kernel,
         grid=(8, 8),
-        in_specs=[pl.BlockSpec((128, 512), lambda i, j: (i, 0)), pl.BlockSpec((512, 256), lambda i, j: (0, j))],
+        in_specs=[
+            pl.BlockSpec((128, 512), lambda i, j: (i, 0)),
+            pl.BlockSpec((512, 256), lambda i, j: (0, j)),
+        ],
         out_specs=pl.BlockSpec((128, 256), lambda i, j: (i, j)),
         out_shape=jax.ShapeDtypeStruct((1024, 2048), x.dtype),
     )(x, y)
