@@ -124,6 +124,11 @@ Status DescribeWorkerEnd(const WorkerEnd& end) {
     if (last.starts_with("SyntaxError")) {
       return Missing(end, "the interpreter is too old for the worker, which needs Python 3.10 or newer");
     }
+    // A Python that starts has something to say about its end; what is silent is another program.
+    if (end.exit.signal == 0 && last.empty()) {
+      return Missing(end,
+                     "it ended before it said anything (" + end.exit.ToString() + "): is it a Python interpreter?");
+    }
   }
   std::string message = "the worker ended unexpectedly (" + end.exit.ToString() + ")";
   if (!last.empty()) {

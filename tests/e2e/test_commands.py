@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from harness import RESULT, USAGE, Kernelwright
 
-INPUTS = ("--inputs", "x=bf16[8192,1024]")
+INPUTS = ("--inputs", "x=bf16[8192,1024]", "--max-compiles", "5")
 
 
 @pytest.fixture(scope="module")

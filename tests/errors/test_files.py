@@ -8,20 +8,20 @@ from __future__ import annotations
 import pathlib
 import time
 
-from harness import RESULT, USAGE, Kernelwright
+from harness import ENVIRONMENT, RESULT, USAGE, Kernelwright
 
 TARGET = "softmax.py"
 FUNCTION = "softmax"
 # Small enough that a run takes seconds, large enough that the few rows per block cost something.
-INPUTS = "x=bf16[8192,1024]"
+INPUTS = ("--inputs", "x=bf16[8192,1024]", "--max-compiles", "5")
 
 
 def test_versioned_edit_read_only_file_keeps_the_result(kw: Kernelwright, workspace: pathlib.Path) -> None:
     path = workspace / TARGET
     path.chmod(0o444)
     before = path.read_bytes()
-    result = kw.optimize(f"{path}::{FUNCTION}", "--inputs", INPUTS, "--apply", command="tune")
-    result.expect(USAGE).says("read-only", TARGET)
+    result = kw.optimize(f"{path}::{FUNCTION}", *INPUTS, "--apply", command="tune")
+    result.expect(USAGE, ENVIRONMENT).says("read-only", TARGET, "runs show")
     assert path.read_bytes() == before
     assert path.stat().st_mode & 0o777 == 0o444
     # The best candidate is in the store, with its diff.
@@ -32,9 +32,7 @@ def test_versioned_edit_read_only_file_keeps_the_result(kw: Kernelwright, worksp
 
 def test_versioned_edit_file_that_changed_meanwhile(kw: Kernelwright, workspace: pathlib.Path) -> None:
     path = workspace / TARGET
-    process = kw.start(
-        "tune", f"{path}::{FUNCTION}", "--inputs", INPUTS, "--chip", "v5e", "--apply", "--json"
-    )
+    process = kw.start("tune", f"{path}::{FUNCTION}", *INPUTS, "--chip", "v5e", "--apply", "--json")
     kw.first_run()
     mine = path.read_text().replace("block_rows: int = 8", "block_rows: int = 16") + "\n# added by me\n"
     path.write_text(mine)
@@ -51,7 +49,7 @@ def test_versioned_edit_apply_keeps_everything_else(kw: Kernelwright, workspace:
     text = path.read_text().replace(head, head + "  # rows ×")
     path.write_text(text, newline="\r\n")
     path.chmod(0o640)
-    result = kw.optimize(f"{path}::{FUNCTION}", "--inputs", INPUTS, "--apply", command="tune").expect(RESULT)
+    result = kw.optimize(f"{path}::{FUNCTION}", *INPUTS, "--apply", command="tune").expect(RESULT)
     assert result.json["status"] == "improved"
     old, new = text.split("\n"), path.read_bytes().decode().split("\r\n")
     changed = [i for i, (a, b) in enumerate(zip(old, new, strict=True)) if a != b]
