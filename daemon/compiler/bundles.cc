@@ -272,10 +272,8 @@ class BundleParser {
     loc.end_column = loc.column;
     if (stop - q > 4 && std::memcmp(q, " to ", 4) == 0) {
       q += 4;
-      if (*q == ':') {
-        ++q;
-        ParseInt(q, stop, &loc.end_column);
-      } else if (ParseInt(q, stop, &loc.end_line) && q < stop && *q == ':') {
+      const bool same_line = *q == ':';
+      if ((same_line || ParseInt(q, stop, &loc.end_line)) && q < stop && *q == ':') {
         ++q;
         ParseInt(q, stop, &loc.end_column);
       }

@@ -95,7 +95,7 @@ class Estimator {
     if (const auto it = index_.find(unit); it != index_.end()) return it->second;
     auto parsed = compiler::ParseBundles(std::move(bundles_.at(unit)->text));
     if (!parsed) {
-      Status status = parsed.error();
+      const Status& status = parsed.error();
       return Fail(status.kind(), status.message(), unit + ": " + status.where(), status.remedy());
     }
     const int index = static_cast<int>(programs_.size());

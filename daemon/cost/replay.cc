@@ -119,6 +119,8 @@ class Interpreter {
     uint32_t pending_end = 0;
     int64_t child_ticks = 0;
     int64_t wait_ticks = 0;
+    int64_t first_product = -1;  // ends of the first and of the last block that issue products
+    int64_t last_product = -1;
     int64_t dma_bytes = 0;  // with those of what it calls
     bool dma_since_branch = false;
     int depth = 0;
@@ -155,7 +157,10 @@ class Interpreter {
     ++frame.trace->calls;
     // Lower bounds that the schedule does not show.
     const int64_t products = frame.trace->products - products_before;
-    const auto mxu = static_cast<int64_t>(timing_.cycles_per_product * static_cast<double>(products) * kTicksPerCycle);
+    auto mxu = static_cast<int64_t>(timing_.cycles_per_product * static_cast<double>(products) * kTicksPerCycle);
+    // What comes before the first product (the first blocks arrive) and after the last one (the last block leaves)
+    // does not overlap with the MXU: larger blocks pay for it with longer ends.
+    if (mxu > 0 && frame.first_product >= 0) mxu += frame.first_product - start + time_ - frame.last_product;
     const int64_t memory = TransferTicks(static_cast<uint64_t>(frame.dma_bytes), timing_.bytes_per_cycle);
     const int64_t elapsed = time_ - start;
     if (const int64_t floor = std::max(mxu, memory); floor > elapsed && !program.is_top_level) {
@@ -195,6 +200,10 @@ class Interpreter {
         if (!Step(frame, op, i)) return false;
       }
       time_ += int64_t{b.bundle_end - frame->bundle} * kTicksPerCycle;
+      if (b.products > 0) {
+        if (frame->first_product < 0) frame->first_product = time_;
+        frame->last_product = time_;
+      }
       block = program.block_at[b.bundle_end];
       if (frame->pending_target >= 0 && frame->pending_end == b.bundle_end) {
         const auto target = static_cast<uint32_t>(frame->pending_target);

@@ -298,14 +298,15 @@ TEST(SteadyStateTest, EqualsTheFullReplayOfRandomLoops) {
     const std::string size = next(300);
     const std::string other = next(500);
     std::string text = kLegend;
+    // NOLINTBEGIN(bugprone-suspicious-missing-comma): long bundles are joined from two literals.
     const std::vector<std::string> bundles = {
         "{ %s1_s0 = smov.u32 0  ;;  %s2_s1 = smov.u32 0  ;;  %s3_s2 = smov.u32 0 }",
         // s0 counts steps, s1 wraps, s2 counts the wraps.
         "{ %s10_s3 = sadd.s32 1, %s4_s1  ;;  %s11_s4 = sand.u32 1, %s5_s0 } /* Start region 9 */",
         "{ %p12_p0 = scmp.ge.s32.totalorder %s10_s3, " + inner +
             "  ;;  %s13_s5 = scalar_lea.sflag [#allocation1], %s11_s4 }",
-        "{ %s14_s6 = scalar_select /*predicate=*/%p12_p0, /*on_true=*/0, /*on_false=*/%s10_s3  ;;  %s15_s7 = sadd.s32 "
-        "1, %s6_s2 }",
+        "{ %s14_s6 = scalar_select /*predicate=*/%p12_p0, /*on_true=*/0, /*on_false=*/%s10_s3  ;;  %s15_s7 = "
+        "sadd.s32 1, %s6_s2 }",
         "{ %20 = dma.hbm_to_vmem (%p12_p0), /*hbm=*/%s9_s9, /*size_in_granules=*/" + other +
             ", /*vmem=*/%s9_s9, /*dst_syncflagno=*/[#allocation5] }",
         "{ %21 = dma.hbm_to_vmem /*hbm=*/%s9_s9, /*size_in_granules=*/" + size +
@@ -314,11 +315,12 @@ TEST(SteadyStateTest, EqualsTheFullReplayOfRandomLoops) {
         "{ %s18_s10 = scalar_lea.sflag [#allocation1], %s16_s8  ;;  %30 = sst [smem:[#allocation7_spill]] %s10_s3 }",
         "{ %22 = dma.done.wait (%p17_p1), %s18_s10, " + size + "  ;;  %s6_s2 = smov.u32 (%p12_p0), %s15_s7 }",
         "{ %26 = dma.done.wait (%p12_p0), [#allocation5], " + other + " }",
-        "{ %s5_s0 = sadd.s32 1, %s5_s0  ;;  %s4_s1 = smov.u32 %s14_s6  ;;  %s31_s11 = sld [smem:[#allocation7_spill]] "
-        "}",
+        "{ %s5_s0 = sadd.s32 1, %s5_s0  ;;  %s4_s1 = smov.u32 %s14_s6  ;;  %s31_s11 = sld "
+        "[smem:[#allocation7_spill]] }",
         "{ %p23_p2 = scmp.ge.s32.totalorder %s5_s0, " + std::to_string(1500 + 100 * round) + " }",
         "{ %24 = sbr.rel (!%p23_p2) target = $region9 }", "{}", "{}", "{}", "{}",
         "{ %25 = sst [smem:[#allocation2]] %s31_s11 }"};
+    // NOLINTEND(bugprone-suspicious-missing-comma)
     for (size_t i = 0; i < bundles.size(); ++i) {
       char address[32];
       std::snprintf(address, sizeof(address), i == 0 ? "%zx" : "0x%zx", i);

@@ -90,7 +90,6 @@ bool Absorbed(const ScalarOp& op, const Value& a, const Value& b, Value* out) {
   switch (op.kind) {
     case OpKind::kAnd:
     case OpKind::kMul:
-      return (IsValue(a, 0) || IsValue(b, 0)) && set(0);
     case OpKind::kPredicateAnd:
       return (IsValue(a, 0) || IsValue(b, 0)) && set(0);
     case OpKind::kPredicateNand:
