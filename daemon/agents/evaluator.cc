@@ -94,8 +94,16 @@ std::string FirstLine(const std::string& text) {
   return text.substr(begin, text.find('\n', begin) - begin);
 }
 
+// The first line, with the next one when the first is only a heading ("E1001: CompileTimeScopedVmemOom:").
+std::string Headline(const std::string& text) {
+  std::string line = FirstLine(text);
+  const size_t end = text.find(line) + line.size();
+  if (line.ends_with(':') && end < text.size()) line += " " + FirstLine(text.substr(end));
+  return line;
+}
+
 std::string ErrorLine(const CodeError& error) {
-  const std::string text = FirstLine(error.message.empty() ? error.cause : error.message);
+  const std::string text = Headline(error.message.empty() ? error.cause : error.message);
   std::string line = error.stage + ": " + (text.empty() ? error.type : text);
   if (!error.frames.empty() && error.frames.front().line > 0) {
     const SourceSpan& frame = error.frames.front();

@@ -120,11 +120,16 @@ class LocalEngine : public Engine {
   // Whether a process, this or another, drives the run.
   bool IsActive(const store::Run& run);
 
+  // Ok, or why the store refused the end of a run that this process drove. Watchers hear it from here, since the log
+  // could not take it either.
+  Status UnstoredEnd(const std::string& run);
+
  private:
   struct Active {
     std::jthread thread;
     bool ended = false;
     bool shutdown = false;  // interrupted by Shutdown: stays "running" in the store and can be resumed
+    Status unstored;        // why the end could not be stored: a full disk, say
   };
 
   Expected<std::vector<const cost::Chip*>> ResolveChips(const std::vector<std::string>& names);
@@ -170,6 +175,7 @@ Expected<EventStream::Batch> LogStream::Next(std::stop_token stop, Deadline dead
       return batch;
     }
     if (!active || subscription_->closed()) {
+      if (Status unstored = engine_.UnstoredEnd(run_); !unstored.ok()) return Fail(unstored);
       batch.ended = true;
       return batch;
     }
@@ -268,6 +274,7 @@ void LocalEngine::Launch(const std::string& run, const RunRequest& request, std:
   std::lock_guard lock(mutex_);
   Active& active = active_[run];
   active.ended = false;
+  active.unstored = {};
   active.thread = std::jthread([this, run, request, chips = std::move(chips), resumed](std::stop_token stop) {
     Drive(run, request, chips, resumed, stop);
   });
@@ -300,15 +307,17 @@ void LocalEngine::Drive(const std::string& run, const RunRequest& request, const
     std::lock_guard lock(mutex_);
     interrupted = active_[run].shutdown;
   }
-  if (!interrupted) {
-    const Status finished = FinishRun(run, result, failure);
-    if (!finished.ok() && journal) {
-      // The store refused the result (a full disk, say): the run stays resumable, and watchers learn why it stopped.
-      (void)(*journal)->Emit("log_line", PayloadText(LogLinePayload("error", finished.ToString())));
-    }
-  }
+  // When the store refuses the result (a full disk, say) the run stays resumable, and watchers learn why it stopped.
+  const Status finished = interrupted ? Status() : FinishRun(run, result, failure);
   std::lock_guard lock(mutex_);
+  active_[run].unstored = finished;
   active_[run].ended = true;
+}
+
+Status LocalEngine::UnstoredEnd(const std::string& run) {
+  std::lock_guard lock(mutex_);
+  const auto found = active_.find(run);
+  return found == active_.end() ? Status() : found->second.unstored;
 }
 
 Status LocalEngine::FinishRun(const std::string& id, const RunResult& result, const Status& failure) {
@@ -351,8 +360,8 @@ void LocalEngine::JoinEnded() {
   std::vector<std::jthread> ended;
   std::lock_guard lock(mutex_);
   for (auto entry = active_.begin(); entry != active_.end();) {
-    if (entry->second.ended) {
-      ended.push_back(std::move(entry->second.thread));
+    if (entry->second.ended) ended.push_back(std::move(entry->second.thread));
+    if (entry->second.ended && entry->second.unstored.ok()) {
       entry = active_.erase(entry);
     } else {
       ++entry;

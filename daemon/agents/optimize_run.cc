@@ -34,6 +34,7 @@ constexpr size_t kSeeds = 2;             // interpreter schedules and input draw
 constexpr int kMaxFailedChecks = 4;      // candidates that may fail their check before the chip's search gives up
 constexpr double kRooflineSlack = 1.02;  // at this distance from the floor nothing is worth another compile
 constexpr double kResolution = 0.005;    // estimates closer than this share are equal
+constexpr double kWorthACheck = 1.01;    // by how much a candidate must beat a proven one to be checked too
 constexpr double kTieRatio = 1.02;       // an estimated ratio below it is a tie: the original stays
 constexpr int64_t kCheckElements = int64_t{1} << 24;         // input elements of a reduced check at most
 constexpr auto kDefaultTimeout = std::chrono::seconds(120);  // of one trace or compile
@@ -257,8 +258,7 @@ class Run {
     if (!compiled->passed && compiled->gate != "G54") {
       result.code_error = compiled->error;
       return Status(ErrorKind::kUserCode, "the original does not compile: " + compiled->reason,
-                    frozen_.original.file + "::" + frozen_.original.function,
-                    "Fix the error first; `compiled for " + chip.name + "` is what every candidate needs.");
+                    frozen_.original.file + "::" + frozen_.original.function, "Fix the error first.");
     }
     const auto* before = compiled->estimate();
     if (discovery_.base.empty()) {
@@ -380,8 +380,9 @@ class Run {
                    const std::string& no_check, std::vector<Entry>& entries, std::optional<size_t>& proven,
                    int& failed_checks, ChipResult& result) {
     while (failed_checks < kMaxFailedChecks) {
-      const std::optional<size_t> next = NextToCheck(
-          entries, proven ? entries[*proven].compile->estimate()->milliseconds : before.milliseconds / kTieRatio);
+      const std::optional<size_t> next =
+          NextToCheck(entries, proven ? entries[*proven].compile->estimate()->milliseconds / kWorthACheck
+                                      : before.milliseconds / kTieRatio);
       if (!next) return {};
       Entry& entry = entries[*next];
       if (!no_check.empty()) {

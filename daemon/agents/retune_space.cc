@@ -22,6 +22,8 @@ constexpr double kLargestVmemShare = 0.8;
 // Weight of VMEM in the ranking: of two candidates that the analytic model cannot tell apart the smaller one is better,
 // for the surrounding program, for the length of the pipeline's ends and for the compile time.
 constexpr double kVmemPenalty = 0.1;
+// What the compiler adds to windows and scratch (spills, values that do not fit the registers), as a factor.
+constexpr double kVmemSlack = 1.2;
 constexpr size_t kMaxCandidates = 512;
 
 std::optional<double> RankedMs(const std::vector<PallasCall>& calls, const cost::Chip& chip) {
@@ -138,7 +140,9 @@ Expected<RetuneSpace> BuildRetuneSpace(const Discovery& discovery, const cost::C
   kernels::VmemPolicy vmem;
   vmem.default_limit_bytes = static_cast<int64_t>(chip.vmem_default_limit_bytes.value);
   vmem.largest_limit_bytes = static_cast<int64_t>(chip.vmem_bytes.value * kLargestVmemShare);
-  vmem.need_bytes = [&](const PallasCall& call) { return cost::ComputeVmem(call, chip).total; };
+  vmem.need_bytes = [&](const PallasCall& call) {
+    return static_cast<int64_t>(kVmemSlack * static_cast<double>(cost::ComputeVmem(call, chip).total));
+  };
   for (size_t i = 0; i < discovery.base.size(); ++i) vmem.can_set_limit.push_back(CanSetLimit(discovery, i));
   kernels::CandidateOptions options;
   options.max_results = kMaxCandidates;
