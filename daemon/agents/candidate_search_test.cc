@@ -18,8 +18,8 @@ std::vector<SearchPoint> Grid(const std::function<double(int64_t, int64_t)>& ran
 }
 
 // Evaluates with `truth` until the search ends; returns the number of evaluations.
-size_t Run(CandidateSearch& search, const std::vector<SearchPoint>& points,
-           const std::function<std::optional<double>(const SearchPoint&)>& truth) {
+size_t EvaluateAll(CandidateSearch& search, const std::vector<SearchPoint>& points,
+                   const std::function<std::optional<double>(const SearchPoint&)>& truth) {
   size_t evaluations = 0;
   while (true) {
     const std::vector<size_t> batch = search.Next(2);
@@ -47,7 +47,7 @@ TEST(CandidateSearchTest, FindsTheBestNearAWrongRanking) {
   // The ranking prefers large blocks, the truth is best at 512 × 256.
   const auto points = Grid([](int64_t a, int64_t b) { return 1e6 / static_cast<double>(a * b); });
   CandidateSearch search(points, {.budget = 20, .first = 6, .patience = 6});
-  const size_t evaluations = Run(search, points, [](const SearchPoint& point) {
+  const size_t evaluations = EvaluateAll(search, points, [](const SearchPoint& point) {
     return std::optional<double>(Distance(point.values[0], point.values[1], 9, 8));
   });
   ASSERT_TRUE(search.Best());
@@ -58,7 +58,7 @@ TEST(CandidateSearchTest, FindsTheBestNearAWrongRanking) {
 TEST(CandidateSearchTest, EndsAtTheRoofline) {
   const auto points = Grid([](int64_t a, int64_t b) { return Distance(a, b, 9, 9); });
   CandidateSearch search(points, {.target_ms = 1.0});
-  const size_t evaluations = Run(search, points, [](const SearchPoint& point) {
+  const size_t evaluations = EvaluateAll(search, points, [](const SearchPoint& point) {
     return std::optional<double>(Distance(point.values[0], point.values[1], 9, 9));
   });
   EXPECT_LE(evaluations, 2u);
@@ -68,7 +68,7 @@ TEST(CandidateSearchTest, EndsAtTheRoofline) {
 TEST(CandidateSearchTest, FailuresCountAgainstThePatience) {
   const auto points = Grid([](int64_t a, int64_t b) { return static_cast<double>(a * b); });
   CandidateSearch search(points, {.budget = 25, .first = 2, .patience = 4});
-  const size_t evaluations = Run(search, points, [](const SearchPoint&) { return std::optional<double>(); });
+  const size_t evaluations = EvaluateAll(search, points, [](const SearchPoint&) { return std::optional<double>(); });
   EXPECT_EQ(evaluations, 4u);
   EXPECT_FALSE(search.Best());
 }
@@ -88,7 +88,7 @@ TEST(CandidateSearchTest, RandomReports) {
     CandidateSearch search(points, {.budget = budget, .first = random() % 10, .patience = 1 + random() % 9});
     std::set<size_t> seen;
     std::optional<double> least;
-    Run(search, points, [&](const SearchPoint& point) -> std::optional<double> {
+    EvaluateAll(search, points, [&](const SearchPoint& point) -> std::optional<double> {
       EXPECT_TRUE(seen.insert(static_cast<size_t>(&point - points.data())).second);
       if (random() % 4 == 0) return std::nullopt;
       const double ms = std::uniform_real_distribution<>(1, 2)(random);

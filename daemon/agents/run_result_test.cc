@@ -34,7 +34,12 @@ RunResult Improved() {
   chip.best = best;
   chip.speedup = 11;
   chip.verdict = "faster";
-  chip.candidates = {{"c1", "failed", "bm=4096", "G23", "exceeded scoped vmem limit"}};
+  CandidateRow row;
+  row.id = "c1";
+  row.status = "failed";
+  row.gate = "G23";
+  row.why = "exceeded scoped vmem limit";
+  chip.candidates = {row};
   result.results = {chip};
   return result;
 }
