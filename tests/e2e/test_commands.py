@@ -39,7 +39,7 @@ def test_runs_list_and_show(shared: Kernelwright, finished: dict[str, Any]) -> N
 def test_runs_export_is_one_json_document(shared: Kernelwright, finished: dict[str, Any]) -> None:
     exported = shared.run("runs", "export", finished["run"]).expect(RESULT).json
     kinds = [event["kind"] for event in exported["events"]]
-    assert kinds[0] == "run_started"
+    assert "run_started" in kinds
     assert kinds[-1] == "run_finished"
 
 
@@ -51,14 +51,14 @@ def test_runs_show_of_an_unknown_run(shared: Kernelwright) -> None:
     shared.run("runs", "show", "no-such-run").expect(USAGE).says("no-such-run", "runs list")
 
 
-def test_runs_prune_says_what_it_freed(kw: Kernelwright, workspace: pathlib.Path) -> None:
-    kw.optimize(f"{workspace}/softmax.py::softmax", *INPUTS, command="tune").expect(RESULT)
+def test_runs_prune_keeps_the_newest(kw: Kernelwright, workspace: pathlib.Path) -> None:
     kw.run("runs", "prune").expect(USAGE).says("--older-than", "--keep")
-    dry = kw.run("runs", "prune", "--older-than", "0s", "--dry-run", "--json").expect(RESULT).json
+    runs = [kw.optimize(f"{workspace}/softmax.py::absent").expect(USAGE).json["run"] for _ in range(2)]
+    dry = kw.run("runs", "prune", "--keep", "1", "--dry-run", "--json").expect(RESULT).json
     assert dry["runs"] == 1
-    done = kw.run("runs", "prune", "--older-than", "0s", "--json").expect(RESULT).json
-    assert done["runs"] == 1
-    assert kw.run("runs", "list", "--json").expect(RESULT).json["runs"] == []
+    assert kw.run("runs", "prune", "--keep", "1", "--json").expect(RESULT).json["runs"] == 1
+    left = kw.run("runs", "list", "--json").expect(RESULT).json["runs"]
+    assert [run["run"] for run in left] == runs[1:]
 
 
 def test_doctor_finds_every_chip_and_a_sandbox(shared: Kernelwright) -> None:
