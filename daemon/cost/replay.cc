@@ -119,7 +119,7 @@ class Interpreter {
     uint32_t pending_end = 0;
     int64_t child_ticks = 0;
     int64_t wait_ticks = 0;
-    int64_t first_product = -1;  // ends of the first and of the last block that issue products
+    int64_t first_product = -1;  // from the first product to behind the last one
     int64_t last_product = -1;
     int64_t dma_bytes = 0;  // with those of what it calls
     bool dma_since_branch = false;
@@ -201,8 +201,12 @@ class Interpreter {
       }
       time_ += int64_t{b.bundle_end - frame->bundle} * kTicksPerCycle;
       if (b.products > 0) {
-        if (frame->first_product < 0) frame->first_product = time_;
-        frame->last_product = time_;
+        // Waits of a block come before its products, so the bundles behind a product say when it was issued.
+        const auto before_end = [&](uint32_t bundle) {
+          return time_ - int64_t{b.bundle_end - bundle} * kTicksPerCycle;
+        };
+        if (frame->first_product < 0) frame->first_product = before_end(b.first_product);
+        frame->last_product = before_end(b.last_product + 1);
       }
       block = program.block_at[b.bundle_end];
       if (frame->pending_target >= 0 && frame->pending_end == b.bundle_end) {

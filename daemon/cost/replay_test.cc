@@ -128,11 +128,11 @@ TEST(ReplayTest, FloorsOfProductsAndBytes) {
   ReplayTiming timing = SimpleTiming();
   timing.cycles_per_product = 4;
   const std::vector<std::string> two = {
-      "{ %1 = vmatmul.bf16.gmra.mxu0 %v1_v1  ;;  %2 = vmatmul.bf16.gmra.mxu1 %v1_v1 }", "{}"};
+      "{}", "{ %1 = vmatmul.bf16.gmra.mxu0 %v1_v1  ;;  %2 = vmatmul.bf16.gmra.mxu1 %v1_v1 }", "{}"};
   const Played run = ReplayBundles(two, timing);
-  EXPECT_EQ(Cycles(run), 8);
-  EXPECT_EQ(run.result.programs[0].mxu_floor_ticks, 6 * kTicksPerCycle);
-  EXPECT_EQ(Cycles(ReplayBundles(two)), 2);
+  EXPECT_EQ(Cycles(run), 1 + 8 + 1) << "what comes before and after the products does not overlap with them";
+  EXPECT_EQ(run.result.programs[0].mxu_floor_ticks, 7 * kTicksPerCycle);
+  EXPECT_EQ(Cycles(ReplayBundles(two)), 3);
   // A copy that nobody waits for still has to be moved.
   EXPECT_EQ(Cycles(ReplayBundles({"{ %1 = dma.vmem_to_hbm /*vmem=*/%s8_s8, /*size_in_granules=*/500, /*hbm=*/%s9_s9, "
                                   "/*dst_syncflagno=*/[#allocation1] }"})),

@@ -161,7 +161,12 @@ class Decoder {
       block.bundle_end = static_cast<uint32_t>(end);
       block.op_begin = op_begin[b];
       block.op_end = op_begin[end];
-      for (size_t i = b; i < end; ++i) block.products += products[i];
+      for (size_t i = b; i < end; ++i) {
+        if (products[i] == 0) continue;
+        if (block.products == 0) block.first_product = static_cast<uint32_t>(i);
+        block.last_product = static_cast<uint32_t>(i);
+        block.products += products[i];
+      }
       program_.block_at[b] = static_cast<int32_t>(program_.blocks.size());
       program_.blocks.push_back(block);
       b = end;

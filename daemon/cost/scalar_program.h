@@ -127,7 +127,9 @@ struct ScalarBlock {
   uint32_t bundle_end = 0;
   uint32_t op_begin = 0;
   uint32_t op_end = 0;
-  uint32_t products = 0;  // vmatmul instructions in it
+  uint32_t products = 0;       // vmatmul instructions in it
+  uint32_t first_product = 0;  // bundles of the first and the last of them; meaningless without any
+  uint32_t last_product = 0;
 };
 
 struct ScalarProgram {
