@@ -134,6 +134,7 @@ struct Evaluator::Compiled {
   std::vector<DumpFile> dumps;
   Versions versions;
   bool cached = false;
+  uint32_t job_milliseconds = 0;  // spent in the children, from fork to result; not in the blob
 
   std::string ToBlob() const;
   static std::optional<Compiled> FromBlob(const std::string& blob);
@@ -202,6 +203,7 @@ Expected<Evaluator::Compiled> Evaluator::CompileOrCached(const CandidateSource& 
   auto traced = toolchain_.Trace(trace, stop);
   if (!traced) return Fail(traced.error());
   compiled.versions = traced->versions;
+  compiled.job_milliseconds = traced->milliseconds;
   if (traced->outcome == JobOutcome::kCancelled) return Fail(ErrorKind::kCancelled, "the trace was cancelled");
   if (traced->outcome != JobOutcome::kDone) {
     compiled.outcome = OutcomeLine(*traced);
@@ -225,6 +227,7 @@ Expected<Evaluator::Compiled> Evaluator::CompileOrCached(const CandidateSource& 
       compiled.outcome = OutcomeLine(*report);
       return compiled;
     }
+    compiled.job_milliseconds += report->milliseconds;
     compiled.error = report->error;
     compiled.dumps = std::move(report->dumps);
     if (!report->versions.empty()) compiled.versions = report->versions;
@@ -277,11 +280,13 @@ Expected<CompileStage> Evaluator::Compile(const CandidateSource& candidate, cons
     if (stage.gates.back().status != GateStatus::kPass) break;
   }
   if (stage.gates.empty()) stage.gates.push_back(Pass("G10"));  // nothing was added
+  uint32_t job_milliseconds = 0;
 
   if (stage.gates.back().status == GateStatus::kPass) {
     auto compiled = CompileOrCached(candidate, chip, stop);
     if (!compiled) return Fail(compiled.error());
     stage.cached = compiled->cached;
+    job_milliseconds = compiled->job_milliseconds;
     stage.error = compiled->error;
     stage.gates.insert(stage.gates.end(), compiled->gates.begin(), compiled->gates.end());
     const bool gates_hold = std::all_of(stage.gates.begin(), stage.gates.end(),
@@ -314,7 +319,7 @@ Expected<CompileStage> Evaluator::Compile(const CandidateSource& candidate, cons
   Conclude(stage);
   stage.milliseconds = MillisecondsSince(start);
 
-  json value = {{"gates", GatesToJson(stage.gates)}, {"build", options_.build}};
+  json value = {{"gates", GatesToJson(stage.gates)}, {"build", options_.build}, {"job_milliseconds", job_milliseconds}};
   if (stage.error) value["error"] = ErrorToJson(*stage.error);
   if (stage.cost) value["cost"] = CostToJson(*stage.cost, false);
   const StageRecord record{chip.name,
@@ -392,7 +397,8 @@ Expected<CheckStage> Evaluator::Check(const CandidateSource& candidate, const co
 
   const json value = {{"gates", GatesToJson(stage.gates)},
                       {"candidate_error", stage.candidate_error},
-                      {"reference_error", stage.reference_error}};
+                      {"reference_error", stage.reference_error},
+                      {"job_milliseconds", report->milliseconds}};
   const StageRecord record{chip.name,
                            candidate.id,
                            candidate.content_sha256,
