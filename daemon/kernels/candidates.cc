@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t kLanes = 128;
 constexpr int64_t kSublanes = 8;
-constexpr int64_t kMiB = 1024 * 1024;
+constexpr int64_t kMiB = int64_t{1} << 20;
 
 bool IsTiled(const BlockMapping& block) {
   return block.has_index_map && (block.memory_space.empty() || block.memory_space == "vmem");
@@ -227,7 +227,9 @@ CandidateList EnumerateCandidates(const std::vector<Parameter>& parameters, cons
                                   const CandidateOptions& options, const VmemPolicy& vmem, const CostFunction& cost) {
   Enumerator enumerator(parameters, base, vmem, cost);
   std::vector<int64_t> original;
+  original.reserve(parameters.size());
   std::vector<std::vector<int64_t>> lists;
+  lists.reserve(parameters.size());
   for (const Parameter& parameter : parameters) {
     original.push_back(parameter.current);
     lists.push_back(LegalValues(parameter, base, options));
@@ -246,6 +248,7 @@ CandidateList EnumerateCandidates(const std::vector<Parameter>& parameters, cons
   std::vector<size_t> at(lists.size(), 0);
   for (bool done = false; !done;) {
     std::vector<int64_t> values;
+    values.reserve(lists.size());
     for (size_t p = 0; p < lists.size(); ++p) values.push_back(lists[p][at[p]]);
     enumerator.Look(values, values == original);
     done = true;
@@ -286,6 +289,7 @@ std::optional<std::vector<std::string>> ProposeSemantics(const PallasCall& call)
   const auto revisiting = RevisitingAxes(call);
   if (!revisiting || call.grid.empty()) return std::nullopt;
   std::vector<std::string> semantics;
+  semantics.reserve(call.grid.size());
   for (size_t a = 0; a < call.grid.size(); ++a) {
     semantics.emplace_back(revisiting->contains(static_cast<int>(a)) ? "arbitrary" : "parallel");
   }

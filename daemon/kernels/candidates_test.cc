@@ -11,12 +11,11 @@ namespace kernelwright::kernels {
 namespace {
 
 using ::testing::Contains;
-using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr int64_t kMiB = 1024 * 1024;
+constexpr int64_t kMiB = int64_t{1} << 20;
 
 // bm, bn, bk of MakeMatmul, as grouping would find them from named arguments.
 std::vector<Parameter> MatmulParameters(const std::vector<PallasCall>& base, TailSupport tails) {
@@ -64,9 +63,9 @@ std::optional<double> Traffic(const std::vector<PallasCall>& calls) {
 }
 
 TEST(Candidates, BlockRules) {
-  const auto illegal = [](const std::string& dtype, std::vector<int64_t> dims, std::vector<int64_t> block) {
+  const auto illegal = [](const std::string& dtype, std::vector<int64_t> dims, const std::vector<int64_t>& block) {
     const std::vector<int> axes(dims.size(), 0);
-    return IllegalBlock(MakeBlock("x_ref", dtype, std::move(dims), std::move(block), axes, 1)).has_value();
+    return IllegalBlock(MakeBlock("x_ref", dtype, std::move(dims), block, axes, 1)).has_value();
   };
   EXPECT_FALSE(illegal("bfloat16", {4096, 4096}, {8, 128}));
   EXPECT_TRUE(illegal("bfloat16", {4096, 4096}, {4, 128}));

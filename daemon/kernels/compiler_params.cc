@@ -165,7 +165,7 @@ std::string SemanticsText(const std::vector<std::string>& semantics) {
 
 // 64 * 1024 * 1024 rather than 67108864.
 std::string BytesText(int64_t bytes) {
-  constexpr int64_t kMiB = 1024 * 1024;
+  constexpr int64_t kMiB = int64_t{1} << 20;
   return bytes % kMiB == 0 ? std::to_string(bytes / kMiB) + " * 1024 * 1024" : std::to_string(bytes);
 }
 

@@ -41,6 +41,7 @@ TEST(Inputs, ReadsStatics) {
   const auto inputs =
       Parse("a=-3 b=1e-6 c=True d=False e=None f='a b, c' g=(1, -2) h=() i=(4,) j=1_000 k=\"q\\\"q\" l=.5 m=2.");
   std::vector<std::string> values;
+  values.reserve(inputs.size());
   for (const auto& input : inputs) values.push_back(input.static_json);
   EXPECT_THAT(values, ElementsAre("-3", "1e-06", "true", "false", "null", "\"a b, c\"", "[1,-2]", "[]", "[4]", "1000",
                                   "\"q\\\"q\"", "0.5", "2.0"));

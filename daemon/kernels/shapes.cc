@@ -138,6 +138,7 @@ void AddStatics(const std::vector<InputSpec>& inputs, std::vector<DimClass>& cla
 
 std::vector<DimClass> FinishClasses(const std::vector<InputSpec>& inputs, std::map<size_t, DimClass> by_root) {
   std::vector<DimClass> classes;
+  classes.reserve(by_root.size());
   for (auto& [root, dim_class] : by_root) classes.push_back(std::move(dim_class));
   std::sort(classes.begin(), classes.end(), [](const DimClass& a, const DimClass& b) { return a.dims < b.dims; });
   AddStatics(inputs, classes);
@@ -168,7 +169,7 @@ ReducedShape Resize(const std::vector<InputSpec>& inputs, const std::vector<DimC
 int64_t CommonMultiple(const std::set<int64_t>& blocks) {
   int64_t multiple = 1;
   for (const int64_t block : blocks) {
-    multiple = std::lcm(multiple, block);
+    multiple = std::lcm(multiple, std::max<int64_t>(block, 1));
     if (multiple > int64_t{1} << 40) return multiple;
   }
   return multiple;
@@ -288,14 +289,19 @@ ShapeLadder ProposeShapes(const std::vector<InputSpec>& inputs, const std::vecto
   }
   for (int64_t factor = 1; factor <= (int64_t{1} << 20); factor *= 2) {
     std::vector<int64_t> sizes;
+    sizes.reserve(classes.size());
     bool any_block = false;
     for (const DimClass& dim_class : classes) {
       int64_t size = dim_class.size;
       if (!dim_class.blocks.empty()) {
-        const int64_t block = *dim_class.blocks.rbegin() * factor;
+        const int64_t block = std::max<int64_t>(*dim_class.blocks.rbegin(), 1) * factor;
         any_block = any_block || block <= largest;
-        const int64_t multiple = std::lcm(CommonMultiple(dim_class.blocks), block);
-        size = std::min(size, dim_class.size % multiple + options.min_blocks * multiple);
+        const int64_t common = CommonMultiple(dim_class.blocks);
+        // Blocks without a common multiple below the size leave nothing to reduce.
+        if (common <= size && block <= size) {
+          const int64_t multiple = std::max<int64_t>(std::lcm(common, block), 1);
+          size = std::min(size, dim_class.size % multiple + options.min_blocks * multiple);
+        }
       }
       sizes.push_back(size);
     }
@@ -309,12 +315,14 @@ ShapeLadder ProposeShapes(const std::vector<InputSpec>& inputs, const std::vecto
     if (full) break;
   }
   std::vector<int64_t> full_sizes;
+  full_sizes.reserve(classes.size());
   for (const DimClass& dim_class : classes) full_sizes.push_back(dim_class.size);
   ReducedShape full = Resize(inputs, classes, full_sizes);
   const bool has_full = !ladder.shapes.empty() && ladder.shapes.back().full;
   if (!has_full && (ladder.shapes.empty() || full.elements <= options.max_elements)) ladder.shapes.push_back(full);
 
   std::vector<int64_t> tail_sizes;
+  tail_sizes.reserve(classes.size());
   bool any_cut = false;
   for (const DimClass& dim_class : classes) {
     int64_t size = dim_class.size;

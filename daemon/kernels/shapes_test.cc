@@ -12,7 +12,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
-using ::testing::UnorderedElementsAre;
 
 std::vector<InputSpec> Inputs(const std::string& text) {
   auto inputs = ParseInputs(text, "test");

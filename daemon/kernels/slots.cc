@@ -32,6 +32,7 @@ bool SameStructure(const PallasCall& a, const PallasCall& b) {
 
 std::vector<Slot> AllSlots(const PallasCall& call, int index) {
   std::vector<Slot> slots;
+  slots.reserve(call.grid.size() + 4 * call.blocks.size() + 2 * call.scratch.size() + 1);
   for (size_t a = 0; a < call.grid.size(); ++a) slots.push_back({Slot::Kind::kGrid, index, static_cast<int>(a), 0});
   for (size_t b = 0; b < call.blocks.size(); ++b) {
     const int block = static_cast<int>(b);

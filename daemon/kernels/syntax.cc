@@ -452,6 +452,7 @@ Expected<FunctionInfo> SourceFile::DefaultFunction() const {
   });
   if (choice.size() == 1) return *choice.front();
   std::vector<std::string> names;
+  names.reserve(choice.size());
   for (const FunctionInfo* function : choice) names.push_back(function->name);
   if (names.empty()) {
     return Fail(ErrorKind::kUsage, "the file defines no public function", path_,

@@ -14,7 +14,7 @@ namespace kernelwright::kernels {
 constexpr int kConstant = -1;
 
 inline BlockMapping MakeBlock(std::string origin, std::string dtype, std::vector<int64_t> dims,
-                              std::vector<int64_t> block, const std::vector<int>& axes, size_t grid_rank,
+                              const std::vector<int64_t>& block, const std::vector<int>& axes, size_t grid_rank,
                               bool is_output = false) {
   BlockMapping mapping;
   mapping.origin = std::move(origin);

@@ -123,6 +123,7 @@ TEST(Tunables, FollowsHelpersInOtherFilesAliasesPartialsAndMethods) {
   const auto sites =
       FindTunableSites({{&entry, false, {}}, {&helpers, false, {}}, {&lib, false, {}}}, entry, *function);
   std::vector<std::string> found;
+  found.reserve(sites.size());
   for (const auto& site : sites) found.push_back(site.file + ":" + site.text);
   EXPECT_THAT(found, testing::UnorderedElementsAre("main.py:512", "main.py:64", "helpers.py:128", "helpers.py:32",
                                                    "helpers.py:256", "lib.py:24"));

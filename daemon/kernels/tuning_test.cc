@@ -110,7 +110,7 @@ struct Trace {
 // Answers "what does tracing this text give" from a recording, or from Python while recording.
 class Tracer {
  public:
-  Tracer(std::string name, std::string function, json inputs)
+  Tracer(const std::string& name, std::string function, json inputs)
       : path_(kData / "traces" / (name + ".json")), function_(std::move(function)), inputs_(std::move(inputs)) {
     const char* python = std::getenv("KW_TRACE_PYTHON");
     if (python != nullptr) {
@@ -227,6 +227,7 @@ Tuned Tune(const std::string& name, const std::string& function, const std::vect
 
   const auto run = [&](const std::vector<std::pair<size_t, int64_t>>& values) {
     std::vector<TextEdit> edits;
+    edits.reserve(values.size());
     for (const auto& [site, value] : values) edits.push_back(IntegerEdit(tuned.sites[site], value));
     const auto text = ApplyEdits("user.py", tuned.text, edits);
     EXPECT_TRUE(text.has_value());
@@ -295,6 +296,7 @@ std::vector<std::string> Summary(const Tuned& tuned) {
   for (const Parameter& parameter : tuned.parameters) {
     std::string line = parameter.name + "=" + std::to_string(parameter.current) + " at";
     std::vector<int> rows;
+    rows.reserve(parameter.members.size());
     for (const Member& member : parameter.members) rows.push_back(tuned.sites[member.site].position.line);
     std::sort(rows.begin(), rows.end());
     for (const int row : rows) line += " " + std::to_string(row);
@@ -312,7 +314,7 @@ std::string Edited(const Tuned& tuned, const std::vector<int64_t>& values) {
   return ApplyEdits("user.py", tuned.text, *edits).value();
 }
 
-json Tensor(const char* dtype, std::vector<int64_t> dims) { return json::array({dtype, dims}); }
+json Tensor(const char* dtype, const std::vector<int64_t>& dims) { return json::array({dtype, dims}); }
 
 TEST(Tuning, NamedParametersOfAProduct) {
   const json square = Tensor("bfloat16", {4096, 4096});
