@@ -4,7 +4,7 @@
 
 namespace kernelwright::cli {
 
-CLI::Option* AddDuration(CLI::App* command, const std::string& name, double* seconds, const std::string& help) {
+CLI::Option* AddDuration(CLI::App* command, const char* name, double* seconds, const std::string& help) {
   return command
       ->add_option_function<std::string>(
           name,

@@ -45,8 +45,8 @@ struct Context {
 // Adds the shared flags to a command, and its examples to its help.
 void AddCommonOptions(CLI::App* command, Context* context, const std::string& examples);
 
-// "10m", "90s" or plain seconds; CLI11 reports the error with the option's name.
-CLI::Option* AddDuration(CLI::App* command, const std::string& name, double* seconds, const std::string& help);
+// "10m", "90s" or plain seconds; CLI11 reports the error with the option's name, which must be a literal.
+CLI::Option* AddDuration(CLI::App* command, const char* name, double* seconds, const std::string& help);
 
 // One function per command, each in its own file; they add the command to the program.
 void AddOptimize(CLI::App* program, Context* context);  // and tune

@@ -68,7 +68,7 @@ std::string VerdictText(const json& chip) {
 std::string Headline(const json& chip, const Style& style) {
   const std::string status = Text(chip, "status");
   std::string text;
-  const char* color = "0";
+  const char* color = nullptr;
   if (status == "improved") {
     text = VerdictText(chip);
     color = "32;1";
