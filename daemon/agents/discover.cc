@@ -73,7 +73,7 @@ class Discoverer {
           return false;
         }
         observations_[i] = {i, value, trace->traced, std::move(trace->calls)};
-        if (observations_[i].traced || !observations_[i].calls.empty()) break;
+        if (!kernels::ProbeAgain(discovery.base, observations_[i])) break;
       }
       std::lock_guard lock(mutex_);
       progress(++done, discovery.sites.size());
@@ -86,25 +86,25 @@ class Discoverer {
   Status Group() {
     kernels::Grouping grouping = kernels::GroupSites(discovery.sites, discovery.base, observations_);
     discovery.notes.insert(discovery.notes.end(), grouping.notes.begin(), grouping.notes.end());
-    for (kernels::SiteGroup& group : grouping.groups) {
-      std::optional<kernels::Parameter> parameter = group.settled;
-      std::string why_not;
-      for (size_t i = 0; !parameter && i < group.hypotheses.size(); ++i) {
-        const kernels::Hypothesis& hypothesis = group.hypotheses[i];
-        auto trace = TraceWith(hypothesis.site_values);
-        if (!trace) return trace.error();
-        auto settled = kernels::Settle(hypothesis, discovery.base, trace->traced, trace->calls);
-        if (settled) {
-          parameter = *std::move(settled);
-        } else {
-          why_not = settled.error().message();
-        }
-      }
-      if (!parameter) {
-        discovery.notes.push_back(group.name +
-                                  " cannot be tuned: " + (why_not.empty() ? "no set of places fits" : why_not));
-        continue;
-      }
+    std::vector<std::optional<kernels::Parameter>> settled(grouping.groups.size());
+    for (size_t i = 0; i < grouping.groups.size(); ++i) {
+      auto parameter = SettleGroup(grouping.groups[i]);
+      if (!parameter) return parameter.error();
+      settled[i] = *std::move(parameter);
+    }
+    // Groups that cannot move one by one may be able to move together (a square block from one constant).
+    for (const kernels::FallbackGroup& fallback : grouping.fallbacks) {
+      const bool all_settled = std::all_of(fallback.replaces.begin(), fallback.replaces.end(),
+                                           [&](size_t group) { return settled[group].has_value(); });
+      if (all_settled) continue;
+      auto parameter = SettleGroup(fallback.group);
+      if (!parameter) return parameter.error();
+      if (!*parameter) continue;
+      for (size_t group : fallback.replaces) settled[group].reset();
+      settled[fallback.replaces.front()] = *std::move(parameter);
+    }
+    for (std::optional<kernels::Parameter>& parameter : settled) {
+      if (!parameter) continue;
       if (Status observed = Tails(*parameter); !observed.ok()) return observed;
       discovery.parameters.push_back(*std::move(parameter));
     }
@@ -114,6 +114,21 @@ class Discoverer {
   Discovery discovery;
 
  private:
+  // The parameter that the first fitting hypothesis gives; nothing, with a note, when none fits.
+  Expected<std::optional<kernels::Parameter>> SettleGroup(const kernels::SiteGroup& group) {
+    if (group.settled) return group.settled;
+    std::string why_not = "no set of places fits";
+    for (const kernels::Hypothesis& hypothesis : group.hypotheses) {
+      auto trace = TraceWith(hypothesis.site_values);
+      if (!trace) return Fail(trace.error());
+      auto settled = kernels::Settle(hypothesis, discovery.base, trace->traced, trace->calls);
+      if (settled) return std::optional(*std::move(settled));
+      why_not = settled.error().message();
+    }
+    discovery.notes.push_back(group.name + " cannot be tuned: " + why_not);
+    return std::optional<kernels::Parameter>();
+  }
+
   Status Tails(kernels::Parameter& parameter) {
     const std::optional<int64_t> value = kernels::TailProbe(parameter, discovery.base);
     if (!value) return {};

@@ -268,6 +268,13 @@ class Run {
       return {};
     }
 
+    if (request_.max_compiles == 1) {
+      // No candidate can follow, so that nothing needs a checked original.
+      if (compiled->cost) Emit("baseline_ready", BaselineReadyPayload(chip.name, *compiled->cost, "estimate only"));
+      result.status = "no_improvement";
+      result.message = "only the original was compiled: the budget is one compile";
+      return {};
+    }
     auto shapes = ShapesFor(original, chip);
     if (!shapes) return shapes.error();
     std::string note;

@@ -82,8 +82,8 @@ def overhead(kw: Kernelwright, kernels: list[pathlib.Path]) -> tuple[list[float]
     and what the daemon adds to them (queue, pipes, parsing, estimate, store)."""
     bare, added = [], []
     for path in kernels:
-        answer = kw.optimize(f"{path}::scaled_tanh", "--max-compiles", "1").expect(RESULT).json
-        own = [s for s in stages(kw, answer["run"]) if s["stage"] in ("compile", "soundness")]
+        answer = kw.optimize(f"{path}::scaled_tanh", "--max-compiles", "2").expect(RESULT).json
+        own = [s for s in stages(kw, answer["run"]) if s["candidate"] == "c0"]
         jobs = sum(s["result"]["job_milliseconds"] for s in own)
         bare.append(float(jobs))
         added.append(float(sum(s["duration_ms"] for s in own) - jobs))
