@@ -26,6 +26,24 @@ def test_results_of_one_chip_are_repeated_at_top_level(finished: dict[str, Any])
         assert finished[name] == value
 
 
+def test_second_run_compiles_nothing(shared: Kernelwright, finished: dict[str, Any]) -> None:
+    again = shared.optimize(f"{finished['file']}::softmax", *INPUTS, command="tune").expect(RESULT).json
+    assert again["run"] != finished["run"]
+    assert again["compiles_cached"] == again["compiles"]
+    assert again["best"]["diff"] == finished["best"]["diff"]
+    assert again["best"]["estimate_ms"] == finished["best"]["estimate_ms"]
+
+
+def test_applied_result_has_nothing_left_to_gain(
+    shared: Kernelwright, finished: dict[str, Any], tmp_path: pathlib.Path
+) -> None:
+    path = tmp_path / "softmax.py"
+    path.write_text(finished["best"]["edits"][0]["new_text"])
+    tuned = shared.optimize(f"{path}::softmax", *INPUTS, command="tune").expect(RESULT).json
+    assert tuned["original"]["estimate_ms"] == pytest.approx(finished["best"]["estimate_ms"], rel=1e-3)
+    assert tuned["status"] == "no_improvement" or tuned["speedup"] < 1.1
+
+
 def test_runs_list_and_show(shared: Kernelwright, finished: dict[str, Any]) -> None:
     runs = shared.run("runs", "list", "--json").expect(RESULT).json["runs"]
     (mine,) = [r for r in runs if r["run"] == finished["run"]]

@@ -81,6 +81,7 @@ def test_diff_is_minimal_and_gives_the_best_file(v5e: dict[str, Any]) -> None:
     assert best.count("\n") == v5e["source"].count("\n") + len(added) - len(removed)
 
 
+@pytest.mark.full
 def test_second_run_is_served_from_the_cache(shared: Kernelwright, v5e: dict[str, Any]) -> None:
     again = shared.optimize(f"{v5e['path']}::matmul").expect(RESULT).json
     assert again["run"] != v5e["run"]
@@ -88,6 +89,7 @@ def test_second_run_is_served_from_the_cache(shared: Kernelwright, v5e: dict[str
     assert again["best"]["diff"] == v5e["best"]["diff"]
 
 
+@pytest.mark.full
 def test_applied_result_has_nothing_left_to_gain(shared: Kernelwright, v5e: dict[str, Any]) -> None:
     path = pathlib.Path(v5e["path"])
     shared.optimize(f"{path}::matmul", "--apply").expect(RESULT)
@@ -98,9 +100,8 @@ def test_applied_result_has_nothing_left_to_gain(shared: Kernelwright, v5e: dict
     path.write_text(v5e["source"])
 
 
-@pytest.mark.parametrize(
-    "chip", ["v6e", *(pytest.param(c, marks=pytest.mark.full) for c in ("v5p", "tpu7x"))]
-)
+@pytest.mark.full
+@pytest.mark.parametrize("chip", ["v5p", "v6e", "tpu7x"])
 def test_other_chips_are_better_too(shared: Kernelwright, workspace: pathlib.Path, chip: str) -> None:
     result = shared.optimize(f"{workspace}/matmul_blocks128.py::matmul", "--chip", chip).expect(RESULT).json
     assert_sound(result, chip)
