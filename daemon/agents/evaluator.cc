@@ -94,11 +94,21 @@ std::string FirstLine(const std::string& text) {
   return text.substr(begin, text.find('\n', begin) - begin);
 }
 
-// The first line, with the next one when the first is only a heading ("E1001: CompileTimeScopedVmemOom:").
+constexpr size_t kHeadlineLimit = 240;
+
+// What to show of a long text on one line: the sentence that names the exceeded limit if there is one, else the first
+// line, with the next one when the first is only a heading ("E1001: CompileTimeScopedVmemOom:").
 std::string Headline(const std::string& text) {
+  if (const size_t limit = text.find("exceeded scoped vmem limit"); limit != std::string::npos) {
+    const size_t before = text.rfind(". ", limit);
+    const size_t begin = before == std::string::npos ? 0 : before + 2;
+    const size_t after = text.find(". ", limit);
+    return FirstLine(text.substr(begin, after == std::string::npos ? after : after - begin));
+  }
   std::string line = FirstLine(text);
   const size_t end = text.find(line) + line.size();
   if (line.ends_with(':') && end < text.size()) line += " " + FirstLine(text.substr(end));
+  if (line.size() > kHeadlineLimit) line = line.substr(0, kHeadlineLimit) + " …";
   return line;
 }
 

@@ -20,8 +20,8 @@ namespace {
 // Share of the physical VMEM that a kernel may ask for: XLA keeps prefetches of the surrounding program there too.
 constexpr double kLargestVmemShare = 0.8;
 // Weight of VMEM in the ranking: of two candidates that the analytic model cannot tell apart the smaller one is better,
-// for the surrounding program, for the length of the pipeline's ends and for the compile time.
-constexpr double kVmemPenalty = 0.1;
+// for the surrounding program, for the length of the pipeline's ends and for the time that compile and check take.
+constexpr double kVmemPenalty = 0.3;
 // What the compiler adds to windows and scratch (spills, values that do not fit the registers), as a factor.
 constexpr double kVmemSlack = 1.2;
 constexpr size_t kMaxCandidates = 512;
