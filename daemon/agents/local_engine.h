@@ -10,12 +10,14 @@
 #include "daemon/agents/engine.h"
 #include "daemon/agents/store_journal.h"
 #include "daemon/agents/toolchain.h"
+#include "daemon/base/lock_file.h"
 #include "daemon/cost/chips.h"
 
 namespace kernelwright::agents {
 
 // What the engine is made of. The store must not be null; `cache` may be.
 struct LocalEngineParts {
+  std::unique_ptr<LockFile> store_lock;  // held as long as the engine lives; null beside a daemon (--in-process)
   std::unique_ptr<store::Store> store;
   std::unique_ptr<BlobCache> cache;
   std::unique_ptr<ToolchainProvider> toolchains;

@@ -4,11 +4,13 @@
 #include <cstring>
 #include <thread>
 #include <utility>
+#include <variant>
 
 #include "daemon/agents/engine.h"
 #include "daemon/agents/local_engine.h"
 #include "daemon/base/files.h"
 #include "daemon/base/hash.h"
+#include "daemon/base/lock_file.h"
 #include "daemon/service/build_identity.h"
 #include "daemon/store/content_cache.h"
 #include "daemon/worker/provider.h"
@@ -52,6 +54,20 @@ Expected<std::unique_ptr<Engine>> MakeEngine(const EngineOptions& options) {
   if (!chips) return Fail(chips.error());
 
   LocalEngineParts parts;
+  if (options.exclusive) {
+    // The socket's lock is per runtime folder, and two login sessions may have two of those: only one daemon may drive
+    // the runs of a store.
+    if (Status made = MakePrivateFolder(options.state_folder); !made.ok()) return Fail(made);
+    auto attempt = LockFile::TryLock(options.state_folder / "daemon.lock");
+    if (!attempt) return Fail(attempt.error());
+    if (const auto* held = std::get_if<LockFile::Held>(&*attempt)) {
+      return Fail(
+          ErrorKind::kConflict, "the daemon " + std::to_string(held->pid) + " drives the runs of this store",
+          options.state_folder.string(),
+          "It was started with another XDG_RUNTIME_DIR: use that one, or end it with `kernelwright stop` there.");
+    }
+    parts.store_lock = std::make_unique<LockFile>(std::get<LockFile>(*std::move(attempt)));
+  }
   const std::filesystem::path store_path = options.state_folder / "runs.sqlite";
   auto store = store::Store::Open(store_path);
   if (!store) return Fail(store.error());
