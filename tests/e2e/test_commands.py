@@ -26,10 +26,11 @@ def test_results_of_one_chip_are_repeated_at_top_level(finished: dict[str, Any])
         assert finished[name] == value
 
 
-def test_second_run_compiles_nothing(shared: Kernelwright, finished: dict[str, Any]) -> None:
+def test_second_run_compiles_nothing_again(shared: Kernelwright, finished: dict[str, Any]) -> None:
     again = shared.optimize(f"{finished['file']}::softmax", *INPUTS, command="tune").expect(RESULT).json
     assert again["run"] != finished["run"]
-    assert again["compiles_cached"] == again["compiles"]
+    # A compile that failed is tried again: what was missing, memory say, may be there now.
+    assert all(row["compile_cached"] for row in again["candidates"] if row["gate"] != "G23")
     assert again["best"]["diff"] == finished["best"]["diff"]
     assert again["best"]["estimate_ms"] == finished["best"]["estimate_ms"]
 
