@@ -75,17 +75,19 @@ std::vector<GateResult> GatesFromJson(const json& list) {
   return gates;
 }
 
-// The first failed gate becomes the reason of the stage.
+// The first failed gate becomes the reason of the stage; a gate that was not run counts only when none failed, since a
+// failure is what keeps later gates from being run.
 template <typename Stage>
 void Conclude(Stage& stage) {
-  for (const GateResult& gate : stage.gates) {
-    if (gate.status == GateStatus::kPass) continue;
-    stage.gate = gate.gate;
-    stage.reason = gate.reason;
-    stage.passed = false;
-    return;
-  }
   stage.passed = true;
+  for (const GateStatus wanted : {GateStatus::kFail, GateStatus::kNotRun}) {
+    for (const GateResult& gate : stage.gates) {
+      if (gate.status != wanted || !stage.passed) continue;
+      stage.gate = gate.gate;
+      stage.reason = gate.reason;
+      stage.passed = false;
+    }
+  }
 }
 
 std::string FirstLine(const std::string& text) {

@@ -32,7 +32,7 @@ const GateInfo* FindGate(std::string_view id);
 
 struct ClaimVerdict {
   bool holds = false;
-  std::string gate;    // first required gate, in list order, that failed or was not run
+  std::string gate;    // first required gate, in list order, that failed; if none failed, that was not run
   std::string reason;  // its reason
 };
 

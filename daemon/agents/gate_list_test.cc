@@ -55,6 +55,15 @@ TEST(GateListTest, GateReportedTwiceMustPassTwice) {
   EXPECT_EQ(JudgeClaim(Claim::kEstimated, true, results).reason, "race");
 }
 
+TEST(GateListTest, AFailureSaysMoreThanWhatWasNotRunBecauseOfIt) {
+  std::vector<GateResult> results = AllPassed();
+  for (GateResult& result : results) {
+    if (result.gate == "G30") result = NotRun("G30", "stopped");
+    if (result.gate == "G43") result = FailGate("G43", "wrong");
+  }
+  EXPECT_EQ(JudgeClaim(Claim::kEstimated, true, results).gate, "G43");
+}
+
 TEST(GateListTest, KernelGatesAreAskedOnlyOfKernels) {
   std::vector<GateResult> results = AllPassed();
   std::erase_if(results, [](const GateResult& result) { return result.gate == "G20" || result.gate == "G21"; });

@@ -257,7 +257,9 @@ class Run {
     result.original_gates = compiled->gates;
     if (!compiled->passed && compiled->gate != "G54") {
       result.code_error = compiled->error;
-      return Status(ErrorKind::kUserCode, "the original does not compile: " + compiled->reason,
+      const std::string what =
+          compiled->gate == "G23" ? "the original does not compile" : "the original fails gate " + compiled->gate;
+      return Status(ErrorKind::kUserCode, what + ": " + compiled->reason,
                     frozen_.original.file + "::" + frozen_.original.function, "Fix the error first.");
     }
     const auto* before = compiled->estimate();

@@ -1,14 +1,12 @@
 // G11 and the compiled half of G20; see program_gate.h. The rules themselves (tiles, VMEM) belong to daemon/cost.
+// Whether steps of a parallel axis write the same block is left to the interpreter's race detection: kernels that ship
+// with jax keep outputs that nobody reads in one block under a parallel axis, and compile.
 #include "daemon/agents/program_gate.h"
-
-#include <optional>
-#include <set>
 
 #include "daemon/agents/gate_list.h"
 #include "daemon/base/units.h"
 #include "daemon/cost/vmem.h"
 #include "daemon/kernels/candidates.h"
-#include "daemon/kernels/index_map.h"
 
 namespace kernelwright::agents {
 namespace {
@@ -18,15 +16,6 @@ std::string CheckSemantics(const PallasCall& call) {
   if (call.dimension_semantics.size() != call.grid.size()) {
     return call.name + ": " + std::to_string(call.dimension_semantics.size()) + " dimension_semantics for a grid of " +
            std::to_string(call.grid.size()) + " axes";
-  }
-  // A map that cannot be computed here (scalar prefetch) is left to the interpreter's race detection.
-  const std::optional<std::set<int>> revisiting = kernels::RevisitingAxes(call);
-  if (!revisiting) return "";
-  for (int axis : *revisiting) {
-    if (call.dimension_semantics[axis] == "parallel" && call.grid[axis] != 1) {
-      return call.name + ": grid axis " + std::to_string(axis) +
-             " is parallel, but an output does not depend on it, so that its steps write the same block";
-    }
   }
   return "";
 }

@@ -12,7 +12,7 @@
 namespace kernelwright::agents {
 
 // G11 over all kernels of a traced program: block legality and VMEM against the chip's limits, semantics that fit the
-// grid, a parallel axis that every output's index map uses.
+// grid.
 GateResult CheckKernelCalls(const std::vector<const PallasCall*>& calls, const cost::Chip& chip);
 
 // What optimised HLO text holds outside of kernels.
