@@ -44,6 +44,7 @@ class Discoverer {
 
   Expected<Trace> TraceWith(const std::vector<std::pair<size_t, int64_t>>& site_values) {
     std::vector<kernels::TextEdit> edits;
+    edits.reserve(site_values.size());
     for (const auto& [site, value] : site_values) edits.push_back(IntegerEdit(discovery.sites[site], value));
     auto files = EditedFiles(original_, edits);
     if (!files) return Fail(files.error());

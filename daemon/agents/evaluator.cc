@@ -278,7 +278,7 @@ Expected<CompileStage> Evaluator::Compile(const CandidateSource& candidate, cons
         return stage;
       }
     } catch (const json::exception&) {
-      // Written by another build: evaluated again below, from the cache.
+      stage = CompileStage();  // written by another build: evaluated again below, from the cache
     }
   }
 

@@ -86,28 +86,28 @@ struct BlockDim {
 
 // How one operand of a kernel is cut into blocks.
 struct BlockMapping {
-  std::string origin;    // "x_ref", "args[0]", "outputs[1]": as the compiler's texts name it
+  std::string origin;  // "x_ref", "args[0]", "outputs[1]": as the compiler's texts name it
   bool is_output = false;
-  TensorType array;      // the whole operand
+  TensorType array;  // the whole operand
   std::vector<BlockDim> block;
   std::string memory_space;  // "vmem" unless the spec says otherwise
   int buffers = 2;           // 1 for pl.Buffered(1)
   Graph index_map;           // inputs: grid ids (int32), then scalar-prefetch refs; outputs: one block id per dimension
-  bool has_index_map = true; // false for operands left in place (memory space ANY, SMEM without blocks)
+  bool has_index_map = true;  // false for operands left in place (memory space ANY, SMEM without blocks)
 };
 
 struct PallasCall {
   std::string name;
-  std::vector<int64_t> grid;          // empty: no grid; -1 for a dynamic bound
+  std::vector<int64_t> grid;  // empty: no grid; -1 for a dynamic bound
   int num_scalar_prefetch = 0;
-  std::vector<BlockMapping> blocks;   // inputs then outputs
+  std::vector<BlockMapping> blocks;  // inputs then outputs
   std::vector<TensorType> scratch;
-  std::vector<std::pair<int, int>> aliases;        // operand -> output
-  std::vector<std::string> dimension_semantics;    // empty when not given
+  std::vector<std::pair<int, int>> aliases;      // operand -> output
+  std::vector<std::string> dimension_semantics;  // empty when not given
   std::optional<int64_t> vmem_limit_bytes;
-  Graph kernel;                                    // refs in order: prefetch, inputs, outputs, scratch
-  std::vector<SourceSpan> spans;                   // where pallas_call was called, innermost frame first
-  SourceSpan kernel_span;                          // first line of the kernel function
+  Graph kernel;                   // refs in order: prefetch, inputs, outputs, scratch
+  std::vector<SourceSpan> spans;  // where pallas_call was called, innermost frame first
+  SourceSpan kernel_span;         // first line of the kernel function
 };
 
 struct Program {

@@ -1,4 +1,4 @@
-"""Speed, as ratios from one run: what the daemon adds, how many candidates it evaluates, what it costs when idle.
+"""Speed, as ratios from one run: what the daemon adds, how many candidates it evaluates, its idle cost.
 
 usage: scripts/bench [--record] [--quick]
 
@@ -22,7 +22,7 @@ from typing import Any
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
-from harness import RESULT, TOP, Kernelwright, data_folder, private_installation  # noqa: E402
+from harness import RESULT, TOP, Kernelwright, data_folder, private_installation
 
 BEGIN, END = "<!-- bench begin -->", "<!-- bench end -->"
 
@@ -56,7 +56,8 @@ from jax._src import mesh
 module = importlib.import_module(os.path.basename(sys.argv[1])[:-3])
 device = topologies.get_topology_desc(platform="tpu", topology_name="v5e:1x1").devices[0]
 sharding = jax.sharding.SingleDeviceSharding(device)
-abstract = mesh.AbstractDevice(device_kind=device.device_kind, num_cores=device.num_cores or 1, platform="tpu")
+cores = device.num_cores or 1
+abstract = mesh.AbstractDevice(device_kind=device.device_kind, num_cores=cores, platform="tpu")
 with mesh.use_abstract_mesh(mesh.AbstractMesh((), (), abstract_device=abstract)):
     x = jax.ShapeDtypeStruct((int(sys.argv[2]), int(sys.argv[3])), jnp.bfloat16, sharding=sharding)
     lowered = jax.jit(lambda v: module.scaled_tanh(v, block_rows=int(sys.argv[4]))).trace(x).lower(
@@ -78,8 +79,8 @@ def stages(kw: Kernelwright, run: str) -> list[dict[str, Any]]:
 
 
 def overhead(kw: Kernelwright, kernels: list[pathlib.Path]) -> tuple[list[float], list[float]]:
-    """For the original of each kernel, which is evaluated alone: milliseconds in forked children (trace, compile, check),
-    and what the daemon adds to them (queue, pipes, parsing, estimate, store)."""
+    """For the original of each kernel, which is evaluated alone: milliseconds in forked children (trace,
+    compile, check), and what the daemon adds to them (queue, pipes, parsing, estimate, store)."""
     bare, added = [], []
     for path in kernels:
         answer = kw.optimize(f"{path}::scaled_tanh", "--max-compiles", "2").expect(RESULT).json
@@ -94,8 +95,9 @@ def throughput(kw: Kernelwright, folder: pathlib.Path, python: pathlib.Path) -> 
     """Compiles and estimates per minute: candidates of one run, and fresh processes of the same width."""
     path, rows, columns = write_kernel(folder, 97)
     answer = kw.optimize(f"{path}::scaled_tanh").expect(RESULT).json
-    compiled = [e for e in kw.events(answer["run"], "candidate_changed") if e["payload"]["candidate"]["status"] == "compiled"]
-    times = [datetime.datetime.fromisoformat(str(e["time"]).replace("Z", "+00:00")).timestamp() for e in compiled]
+    changes = kw.events(answer["run"], "candidate_changed")
+    compiled = [e["time"] for e in changes if e["payload"]["candidate"]["status"] == "compiled"]
+    times = [datetime.datetime.fromisoformat(str(t).replace("Z", "+00:00")).timestamp() for t in compiled]
     # The first one ends with the baseline; from there to the last one only candidates are compiled.
     warm = 60 * (len(times) - 1) / max(times[-1] - times[0], 1e-3)
     script = folder / "fresh.py"
@@ -144,7 +146,9 @@ def record(lines: list[str]) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--record", action="store_true")
     parser.add_argument("--quick", action="store_true")
     options = parser.parse_args()
@@ -155,15 +159,16 @@ def main() -> int:
         kernels = [write_kernel(folder, i)[0] for i in range(3 if options.quick else 10)]
         bare, added = overhead(kw, kernels)
         warm, cold = throughput(kw, folder, python)
+    ratio = statistics.median(added) / statistics.median(bare)
     lines = [
         f"## Benchmark, {datetime.date.today().isoformat()}: `scripts/bench --record`",
         "Medians (least … most) of one run on an otherwise idle machine.",
         "",
         "| what | figure | aim |",
         "|---|---|---|",
-        f"| trace, compile and check of a kernel in forked children, ms, {len(bare)} kernels | {spread(bare)} | |",
+        f"| trace, compile, check in forked children, ms, {len(bare)} kernels | {spread(bare)} | |",
         f"| what the daemon adds to that, ms | {spread(added)} | 100 |",
-        f"| ratio (with daemon / children alone) | {statistics.median(added) / statistics.median(bare) + 1:.2f} | |",
+        f"| ratio (with daemon / children alone) | {1 + ratio:.2f} | |",
         f"| candidates compiled and estimated per minute | {warm:.0f} | |",
         f"| the same with a fresh Python process each | {cold:.0f} | |",
         f"| ratio (warm / fresh) | {warm / cold:.1f} | |",
