@@ -24,7 +24,8 @@ die() {
 # Prints the comment block at the head of the calling script: its help.
 print_help() { awk 'NR > 1 { if (!/^#/) exit; sub(/^# ?/, ""); print }' "$0"; }
 
-# step NAME COMMAND… : runs it, says how long it took, passes its exit code on.
+# step NAME COMMAND… : runs it, says how long it took, passes its exit code on. A function run this way does not stop
+# at its first failing command (bash ignores `set -e` there), so it returns its failures itself.
 step() {
   local name=$1 begin=$SECONDS code=0
   shift

@@ -45,7 +45,7 @@ def scaled_tanh(x, block_rows=32):
 '''
 
 # The same compile in a Python of its own, as a script without a daemon would do it.
-FRESH = '''
+FRESH = """
 import os, sys
 os.environ.update(JAX_PLATFORMS="cpu", TPU_SKIP_MDS_QUERY="1", TPU_ACCELERATOR_TYPE="v5litepod-4",
                   TPU_WORKER_HOSTNAMES="localhost", TPU_WORKER_ID="0", ALLOW_MULTIPLE_LIBTPU_LOAD="1")
@@ -63,7 +63,7 @@ with mesh.use_abstract_mesh(mesh.AbstractMesh((), (), abstract_device=abstract))
     lowered = jax.jit(lambda v: module.scaled_tanh(v, block_rows=int(sys.argv[4]))).trace(x).lower(
         lowering_platforms=("tpu",))
 lowered.compile()
-'''
+"""
 
 
 def write_kernel(folder: pathlib.Path, index: int) -> tuple[pathlib.Path, int, int]:
