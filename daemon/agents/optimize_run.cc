@@ -175,6 +175,7 @@ class Run {
     result_.inputs = kernels::FormatInputs(frozen_.inputs);
     result_.inputs_origin = frozen_.inputs_origin;
     std::vector<std::string> chips;
+    chips.reserve(inputs_.chips.size());
     for (const cost::Chip* each : inputs_.chips) chips.push_back(each->name);
     Emit("run_started", {{"kind", request_.kind},
                          {"file", result_.file},
@@ -317,6 +318,7 @@ class Run {
                      const RetuneSpace& space, const std::string& no_check, std::vector<Entry>& entries,
                      ChipResult& result) {
     std::vector<SearchPoint> points;
+    points.reserve(space.candidates.size());
     for (const RetuneCandidate& candidate : space.candidates) points.push_back(candidate.point);
     CandidateSearch::Options options;
     const uint32_t max_compiles = request_.max_compiles > 0 ? request_.max_compiles : kDefaultMaxCompiles;
@@ -419,7 +421,7 @@ class Run {
       entry.check = *std::move(checked);
       entry.row.milliseconds += entry.check->milliseconds;
       if (Promote(chip, before, entry, result)) {
-        proven = *next;
+        proven = next;
         return {};
       }
       ++failed_checks;

@@ -56,7 +56,7 @@ std::string Percent(double fraction) { return fmt::format("{:.0f} %", fraction *
 
 // What the verdict may be called; the class of evidence is part of the word.
 std::string VerdictText(const json& chip) {
-  const std::string verdict = Text(chip, "verdict");
+  std::string verdict = Text(chip, "verdict");
   const std::string evidence = Text(Member(chip, "evidence"), "class");
   const std::string suffix = evidence.empty() ? "" : " (" + evidence + ")";
   const std::string ratio = fmt::format("{:.2f}x", Number(chip, "speedup"));
@@ -161,8 +161,8 @@ std::string CandidateTable(const json& chip, const Style& style) {
     const std::string status = Text(row, "status");
     const double estimate = Number(row, "estimate_ms");
     std::string why = OneLine(Text(row, "why"));
-    if (const std::string gate = Text(row, "gate"); !gate.empty()) why = why.empty() ? gate : gate + ": " + why;
-    if (id == best && !best.empty()) why = why.empty() ? "best" : "best; " + why;
+    if (const std::string gate = Text(row, "gate"); !gate.empty()) why.insert(0, why.empty() ? gate : gate + ": ");
+    if (id == best && !best.empty()) why.insert(0, why.empty() ? "best" : "best; ");
     std::string line = "  " + PadWidth(id, 8) + PadWidth(status, 10) + PadWidth(FormatMilliseconds(estimate), 11) +
                        PadWidth(FitWidth(OneLine(Text(row, "what")), what_width), what_width + 2) + why;
     if (style.live) line = FitWidth(line, static_cast<size_t>(style.columns));
