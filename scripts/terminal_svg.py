@@ -1,56 +1,74 @@
-"""Draws what a command printed as a picture for README.md.
+"""Runs a command and draws what it printed as an SVG picture of a terminal: the picture in README.md.
 
-usage: COMMAND 2>&1 | python scripts/terminal_svg.py 'COMMAND as shown' > docs/media/NAME.svg
+usage: python scripts/terminal_svg.py OUT.svg [--columns N] [--shown 'COMMAND AS SHOWN'] -- COMMAND…
 
-Lines are cut at 118 columns. Lines of a diff get their usual colours; everything else is as it was printed.
+Standard error comes first, as on a terminal while the command works, then standard output. Only text is drawn,
+so the picture says exactly what the program said; a line longer than N columns is cut and ends with "…".
 """
 
 from __future__ import annotations
 
+import argparse
 import html
-import re
+import pathlib
+import subprocess
 import sys
 
-COLUMNS, CHARACTER, LINE, MARGIN = 118, 7.8, 17, 16
-FONTS = "ui-monospace, DejaVu Sans Mono, Menlo, Consolas, monospace"
-ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r")
+LINE_HEIGHT = 18
+COLUMN_WIDTH = 8.0
+MARGIN = 16
+STYLE = (
+    "text{font:13px ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace;"
+    "fill:#d6dbe4;white-space:pre}.prompt{fill:#8bd5a5}.add{fill:#8bd5a5}.del{fill:#f0a3a3}.head{fill:#9cc4f5}"
+)
 
 
-def colour(line: str) -> str:
-    if line.startswith("+") and not line.startswith("+++"):
-        return "#7ee787"
-    if line.startswith("-") and not line.startswith("---"):
-        return "#ffa198"
-    if line.startswith("@@"):
-        return "#79c0ff"
-    return "#e6edf3"
+def style_of(line: str) -> str:
+    """Class of a line: the parts of a diff, and the verdict."""
+    if line.startswith("$ "):
+        return "prompt"
+    if line.startswith(("--- ", "+++ ", "@@ ")) or "faster (estimated)" in line:
+        return "head"
+    return {"+": "add", "-": "del"}.get(line[:1], "")
 
 
-def draw(command: str, lines: list[str]) -> str:
-    shown = [f"$ {command}", *lines]
-    width = round(COLUMNS * CHARACTER + 2 * MARGIN)
-    height = LINE * len(shown) + 2 * MARGIN
-    parts = [
+def picture(lines: list[str], columns: int) -> str:
+    width = round(columns * COLUMN_WIDTH + 2 * MARGIN)
+    height = len(lines) * LINE_HEIGHT + 2 * MARGIN
+    body = []
+    for number, line in enumerate(lines):
+        text = line if len(line) <= columns else line[: columns - 1] + "…"
+        y = MARGIN + LINE_HEIGHT * number + 13
+        body.append(f'<text x="{MARGIN}" y="{y}" class="{style_of(line)}">{html.escape(text)}</text>')
+    return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
-        f'viewBox="0 0 {width} {height}" role="img">',
-        f"<title>{html.escape(command)}</title>",
-        f'<rect width="{width}" height="{height}" rx="8" fill="#0d1117"/>',
-        f'<g font-family="{FONTS}" font-size="13" xml:space="preserve">',
-    ]
-    for number, line in enumerate(shown):
-        cut = line if len(line) <= COLUMNS else line[: COLUMNS - 1] + "…"
-        fill = "#f0c674" if number == 0 else colour(cut)
-        y = MARGIN + LINE * number + 12
-        parts.append(f'<text x="{MARGIN}" y="{y}" fill="{fill}">{html.escape(cut)}</text>')
-    return "\n".join([*parts, "</g>", "</svg>", ""])
+        f'viewBox="0 0 {width} {height}"><style>{STYLE}</style>'
+        f'<rect width="100%" height="100%" rx="8" fill="#1c2128"/>\n' + "\n".join(body) + "\n</svg>\n"
+    )
 
 
 def main() -> int:
-    if len(sys.argv) != 2 or sys.argv[1] in ("-h", "--help"):
-        print(__doc__, file=sys.stderr)
-        return 2
-    lines = [ESCAPES.sub("", line) for line in sys.stdin.read().rstrip("\n").split("\n")]
-    sys.stdout.write(draw(sys.argv[1], lines))
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("out", type=pathlib.Path)
+    parser.add_argument("--columns", type=int, default=118)
+    parser.add_argument(
+        "--shown", default="", help="the command line to draw, when it differs from the real one"
+    )
+    parser.add_argument("command", nargs=argparse.REMAINDER)
+    arguments = parser.parse_args()
+    command = [word for word in arguments.command if word != "--"]
+    if not command:
+        parser.error("no command")
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        print(done.stderr, file=sys.stderr)
+        return done.returncode
+    lines = [f"$ {arguments.shown or ' '.join(command)}"]
+    lines += (done.stderr + done.stdout).rstrip("\n").splitlines()
+    arguments.out.parent.mkdir(parents=True, exist_ok=True)
+    arguments.out.write_text(picture(lines, arguments.columns))
     return 0
 
 
