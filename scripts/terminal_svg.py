@@ -1,6 +1,6 @@
 """Runs a command and draws what it printed as an SVG picture of a terminal: the picture in README.md.
 
-usage: python scripts/terminal_svg.py OUT.svg [--columns N] [--shown 'COMMAND AS SHOWN'] -- COMMAND…
+usage: python scripts/terminal_svg.py [--columns N] [--shown 'COMMAND AS SHOWN'] OUT.svg -- COMMAND…
 
 Standard error comes first, as on a terminal while the command works, then standard output. Only text is drawn,
 so the picture says exactly what the program said; a line longer than N columns is cut and ends with "…".
