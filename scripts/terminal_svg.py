@@ -2,8 +2,8 @@
 
 usage: python scripts/terminal_svg.py [--columns N] [--shown 'COMMAND AS SHOWN'] OUT.svg -- COMMAND…
 
-Standard error comes first, as on a terminal while the command works, then standard output. Only text is drawn,
-so the picture says exactly what the program said; a line longer than N columns is cut and ends with "…".
+Standard error comes first, as on a terminal while the command works, then standard output. Only text is
+drawn, so the picture says exactly what the program said; a line longer than N columns is cut.
 """
 
 from __future__ import annotations
@@ -56,11 +56,10 @@ def main() -> int:
     parser.add_argument(
         "--shown", default="", help="the command line to draw, when it differs from the real one"
     )
-    parser.add_argument("command", nargs=argparse.REMAINDER)
-    arguments = parser.parse_args()
-    command = [word for word in arguments.command if word != "--"]
-    if not command:
-        parser.error("no command")
+    if "--" not in sys.argv:
+        parser.error("no command after --")
+    split = sys.argv.index("--")
+    arguments, command = parser.parse_args(sys.argv[1:split]), sys.argv[split + 1 :]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
         print(done.stderr, file=sys.stderr)
