@@ -42,7 +42,7 @@ def picture(lines: list[str], columns: int) -> str:
         body.append(f'<text x="{MARGIN}" y="{y}" class="{style_of(line)}">{html.escape(text)}</text>')
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
-        f'viewBox="0 0 {width} {height}"><style>{STYLE}</style>'
+        f'viewBox="0 0 {width} {height}" xml:space="preserve"><style>{STYLE}</style>'
         f'<rect width="100%" height="100%" rx="8" fill="#1c2128"/>\n' + "\n".join(body) + "\n</svg>\n"
     )
 

@@ -2,6 +2,7 @@
 // way in which a run can end is reached without Python. Dumps are real ones.
 #include "daemon/agents/optimize_run.h"
 
+#include <algorithm>
 #include <charconv>
 #include <filesystem>
 #include <functional>
@@ -43,7 +44,7 @@ int64_t NumberAfter(const std::string& text, const std::string& marker) {
   return value;
 }
 
-int64_t Rows(const Source& source) { return NumberAfter(source.files.front().text, "rows="); }
+int64_t Rows(const Source& source) { return std::max<int64_t>(1, NumberAfter(source.files.front().text, "rows=")); }
 
 // A compiled program: its own dumps, and the parts that the compiler adds to every program ("late").
 std::vector<DumpFile> RealDumps(const std::string& name) {
