@@ -185,14 +185,25 @@ class Run {
     return std::nullopt;
   }
 
+  // The chip's candidates; ranked once, although the ladder and the search both need them.
+  Expected<const RetuneSpace*> SpaceOf(const cost::Chip& chip) {
+    auto found = spaces_.find(chip.name);
+    if (found == spaces_.end()) {
+      auto space = BuildRetuneSpace(discovery_, chip);
+      if (!space) return Fail(space.error());
+      found = spaces_.emplace(chip.name, *std::move(space)).first;
+    }
+    return &found->second;
+  }
+
   // Reduced shapes for the original and all candidates of all chips.
   void MakeLadder() {
     Program program = *traced_.program;
     AddToLadder(ProposeCheckShapes(frozen_.inputs, program, discovery_.base, RoundsUp()), frozen_.ladder);
     for (const cost::Chip* chip : inputs_.chips) {
-      auto space = BuildRetuneSpace(discovery_, *chip);
+      auto space = SpaceOf(*chip);
       if (!space) continue;  // said when the chip's turn comes
-      for (const RetuneCandidate& candidate : space->candidates) {
+      for (const RetuneCandidate& candidate : (*space)->candidates) {
         AddToLadder(ProposeCheckShapes(frozen_.inputs, program, candidate.calls, RoundsUp()), frozen_.ladder);
       }
     }
@@ -251,7 +262,6 @@ class Run {
     original.source.what = "original";
     original.calls = discovery_.base;
     if (Status named = Name(original); !named.ok()) return named;
-    original.row = {};
     auto compiled = evaluator.Compile(original.source, chip, 0, stop_);
     if (!compiled) return compiled.error();
     result.original = compiled->cost;
@@ -301,17 +311,18 @@ class Run {
       return {};
     }
 
-    auto space = BuildRetuneSpace(discovery_, chip);
-    if (!space) return space.error();
-    result.plan = MakeRetunePlan(discovery_, *space, chip, *compiled->cost);
+    auto built = SpaceOf(chip);
+    if (!built) return built.error();
+    const RetuneSpace& space = **built;
+    result.plan = MakeRetunePlan(discovery_, space, chip, *compiled->cost);
     Emit("plan_made", PlanMadePayload(chip.name, result.plan));
-    if (space->candidates.empty()) {
+    if (space.candidates.empty()) {
       result.status = "no_improvement";
       result.message = discovery_.parameters.empty() ? "nothing in the source sets block shapes that can be tuned"
                                                      : "no other legal values on " + chip.name;
       return {};
     }
-    return SearchSpace(chip, evaluator, *before, *space, note, entries, result);
+    return SearchSpace(chip, evaluator, *before, space, note, entries, result);
   }
 
   Status SearchSpace(const cost::Chip& chip, Evaluator& evaluator, const cost::Estimate& before,
@@ -578,6 +589,7 @@ class Run {
   FrozenReference frozen_;
   TraceReport traced_;
   Discovery discovery_;
+  std::map<std::string, RetuneSpace> spaces_;  // by chip
   cost::Work work_;
   RunResult result_;
   std::mutex mutex_;
