@@ -10,7 +10,7 @@ namespace kernelwright::agents {
 namespace {
 
 constexpr int64_t kMinBlocks = 2;                   // per grid axis: the second block shows what the first hides
-constexpr int64_t kMaxElements = int64_t{1} << 24;  // of all inputs of a check: minutes in the interpreter
+constexpr int64_t kMaxElements = int64_t{1} << 25;  // of all inputs of a check: minutes in the interpreter
 constexpr const char* kTails = "tails: ";           // in the name of a shape made to have partial blocks
 
 void ReplaceCalls(Graph& graph, const std::vector<PallasCall>& calls, size_t& next) {
