@@ -22,7 +22,7 @@ namespace {
 using nlohmann::json;
 using SteadyClock = std::chrono::steady_clock;
 
-constexpr const char* kCacheFormat = "compile-1";  // raise when the blob or the compiler's flags change
+constexpr const char* kCacheFormat = "compile-2";  // raise when the blob or the compiler's flags change
 constexpr size_t kDumpLimit = size_t{512} << 20;   // unpacked size of one dump
 
 uint32_t MillisecondsSince(SteadyClock::time_point start) {

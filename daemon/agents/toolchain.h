@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "daemon/base/status.h"
+#include "daemon/kernels/code_error.h"
 #include "daemon/kernels/inputs.h"
 #include "daemon/kernels/program.h"
 
@@ -40,16 +41,6 @@ struct Limits {
   std::chrono::milliseconds deadline{60'000};
   uint64_t memory_bytes = uint64_t{8} << 30;
   uint64_t file_bytes = uint64_t{2} << 30;
-};
-
-// An error of the user's code. `stage`: import, resolve, inputs, trace, lower, export, compile, run.
-struct CodeError {
-  std::string stage;
-  std::string type;                // exception class
-  std::string message;             // whole
-  std::string cause;               // whole, of __cause__
-  std::vector<SourceSpan> frames;  // innermost first
-  std::string traceback;
 };
 
 // How a job's processes ended; only kDone has a report.

@@ -154,7 +154,7 @@ std::string CandidateTable(const json& chip, const Style& style) {
     what_width = std::clamp(DisplayWidth(OneLine(Text(row, "what"))), what_width, size_t{44});
   }
   // The table's numbers are of the class that the chip's evidence line states.
-  std::string text = "  " + PadWidth("tried", 8) + PadWidth("status", 10) + PadWidth("estimated", 11) +
+  std::string text = "  " + PadWidth("tried", 8) + PadWidth("status", 15) + PadWidth("estimated", 11) +
                      PadWidth("what", what_width + 2) + "why\n";
   for (const json& row : candidates) {
     const std::string id = Text(row, "id");
@@ -163,7 +163,7 @@ std::string CandidateTable(const json& chip, const Style& style) {
     std::string why = OneLine(Text(row, "why"));
     if (const std::string gate = Text(row, "gate"); !gate.empty()) why.insert(0, why.empty() ? gate : gate + ": ");
     if (id == best && !best.empty()) why.insert(0, why.empty() ? "best" : "best; ");
-    std::string line = "  " + PadWidth(id, 8) + PadWidth(status, 10) + PadWidth(FormatMilliseconds(estimate), 11) +
+    std::string line = "  " + PadWidth(id, 8) + PadWidth(status, 15) + PadWidth(FormatMilliseconds(estimate), 11) +
                        PadWidth(FitWidth(OneLine(Text(row, "what")), what_width), what_width + 2) + why;
     if (style.live) line = FitWidth(line, static_cast<size_t>(style.columns));
     while (!line.empty() && line.back() == ' ') line.pop_back();

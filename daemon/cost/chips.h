@@ -50,7 +50,7 @@ struct Chip {
   Figure vmem_default_limit_bytes;
   Figure smem_bytes;
   Figure internal_scratch_bytes;                 // VMEM that the compiler takes for itself in each kernel
-  std::optional<Figure> mxu_cycles_per_vmatmul;  // lower bound of time by products issued; only where calibrated
+  std::optional<Figure> mxu_cycles_per_vmatmul;  // lower bound of time by products issued
   std::map<std::string, Figure> peak_tflops;     // by operand dtype
 
   // Issue slots per cycle of the units.

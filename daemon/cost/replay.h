@@ -23,7 +23,7 @@ struct ReplayTiming {
   double dma_latency_cycles = 0;
   double local_bytes_per_cycle = 0;  // copies within the chip
   double local_latency_cycles = 0;
-  double cycles_per_product = 0;  // 0 where no MXU floor is calibrated
+  double cycles_per_product = 0;  // 0: no lower bound by products
 };
 
 struct ReplayOptions {

@@ -23,7 +23,7 @@ bool ParseMessage(std::string_view bytes, google::protobuf::MessageLite& message
 v1::InputSpec ToProto(const kernels::InputSpec& input);
 v1::Source ToProto(const agents::Source& source);
 v1::Limits ToProto(const agents::Limits& limits);
-v1::CodeError ToProto(const agents::CodeError& error);
+v1::CodeError ToProto(const CodeError& error);
 v1::Artefact ToProto(const agents::Artefact& artefact);
 v1::Job ToProto(const agents::TraceRequest& request);
 v1::Job ToProto(const agents::CompileRequest& request);
@@ -34,7 +34,7 @@ v1::Job ProbeToProto(const std::vector<std::string>& chips, const agents::Limits
 Expected<kernels::InputSpec> FromProto(const v1::InputSpec& proto);
 agents::Source FromProto(const v1::Source& proto);
 agents::Limits FromProto(const v1::Limits& proto);
-agents::CodeError FromProto(const v1::CodeError& proto);
+CodeError FromProto(const v1::CodeError& proto);
 agents::Artefact FromProto(v1::Artefact&& proto);
 // kInternal when the job is of another kind.
 Expected<agents::TraceRequest> TraceRequestFromProto(v1::Job&& proto);

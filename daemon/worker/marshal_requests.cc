@@ -127,7 +127,7 @@ agents::Limits FromProto(const v1::Limits& proto) {
           .file_bytes = proto.file_bytes()};
 }
 
-v1::CodeError ToProto(const agents::CodeError& error) {
+v1::CodeError ToProto(const CodeError& error) {
   v1::CodeError proto;
   proto.set_stage(error.stage);
   proto.set_type(error.type);
@@ -138,8 +138,8 @@ v1::CodeError ToProto(const agents::CodeError& error) {
   return proto;
 }
 
-agents::CodeError FromProto(const v1::CodeError& proto) {
-  agents::CodeError error{.stage = proto.stage(),
+CodeError FromProto(const v1::CodeError& proto) {
+  CodeError error{.stage = proto.stage(),
                           .type = proto.type(),
                           .message = proto.message(),
                           .cause = proto.cause(),

@@ -37,6 +37,7 @@ def test_a_kernel_compiles_with_its_schedule(worker: Worker) -> None:
     assert any("TLP" in n and n.endswith("-final_bundles.txt") for n in names)
     assert any(n.endswith("-static-per-bundle-utilization.txt") for n in names)
     assert any(n.endswith("TLP-hlo.txt") for n in names)
+    assert any("matmul" in n and n.endswith("-registers-and-allocations.txt") for n in names)
 
 
 def test_an_error_of_the_compiler_is_whole(worker: Worker, write: Write) -> None:

@@ -82,7 +82,7 @@ class Printer {
   void Put(const agents::FileText& v) { All("file", v.path, v.text); }
   void Put(const agents::Source& v) { All("source", v.file, v.function, v.files); }
   void Put(const agents::Limits& v) { All("limits", v.deadline, v.memory_bytes, v.file_bytes); }
-  void Put(const agents::CodeError& v) { All("error", v.stage, v.type, v.message, v.cause, v.frames, v.traceback); }
+  void Put(const CodeError& v) { All("error", v.stage, v.type, v.message, v.cause, v.frames, v.traceback); }
   void Put(const agents::Artefact& v) { All("artefact", v.chip, v.exported, v.sha256, v.error); }
   void Put(const agents::ClosureFile& v) { All("closure", v.path, v.sha256, v.is_user_file, v.functions); }
   void Put(const agents::DumpFile& v) { All("dump", v.name, v.gzip); }

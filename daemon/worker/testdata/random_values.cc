@@ -194,7 +194,7 @@ agents::Limits RandomValues::SomeLimits() {
   return {.deadline = std::chrono::milliseconds(Number(0, 1 << 30)), .memory_bytes = Big(), .file_bytes = Big()};
 }
 
-agents::CodeError RandomValues::AnError() {
+CodeError RandomValues::AnError() {
   return {.stage = Text(),
           .type = Text(),
           .message = Text(),

@@ -52,7 +52,7 @@ class RandomValues {
   agents::Versions SomeVersions();
   agents::Source ASource();
   agents::Limits SomeLimits();
-  agents::CodeError AnError();
+  CodeError AnError();
   agents::Artefact AnArtefact();
   bool Finished(agents::JobReport& report);  // fills the common part; whether a payload belongs to it
 

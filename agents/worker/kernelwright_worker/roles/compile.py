@@ -17,8 +17,10 @@ from kernelwright.v1 import worker_pb2
 from kernelwright_worker import toolchain
 from kernelwright_worker.frontend.errors import code_error
 
-_DUMP_PASSES = r"final_bundles|final_hlo"
-_WANTED = re.compile(r"-final_bundles\.txt$|-static-per-bundle-utilization\.txt$|TLP-hlo\.txt$")
+_DUMP_PASSES = r"final_bundles|final_hlo|pre-finalize-registers-and-allocations"
+_WANTED = re.compile(
+    r"-final_bundles\.txt$|-static-per-bundle-utilization\.txt$|TLP-hlo\.txt$|-registers-and-allocations\.txt$"
+)
 _UNWANTED = re.compile(r"schedule-analysis")
 _GZIP_LEVEL = 3  # dumps are megabytes of repetitive text: more effort costs more time than the pipe does
 
