@@ -35,10 +35,10 @@ def headers_by_object(build: pathlib.Path) -> dict[str, list[str]]:
     return found
 
 
-def fingerprint(entry: dict[str, str], headers: list[str], build: pathlib.Path) -> str:
+def fingerprint(entry: dict[str, str], headers: list[str], build: pathlib.Path, deep: bool) -> str:
     """Hash over everything that clang-tidy's answer for this file depends on, system headers excepted."""
     digest = hashlib.sha256()
-    digest.update(entry["command"].encode())
+    digest.update(entry["command"].encode() + (b" deep" if deep else b""))
     for path in [str(TOP / ".clang-tidy"), entry["file"], *sorted(headers)]:
         full = pathlib.Path(path) if os.path.isabs(path) else build / path
         digest.update(path.encode())
@@ -60,14 +60,14 @@ def recency() -> dict[str, int]:
     return ranks
 
 
-def run(file: str, build: pathlib.Path, deadline: float) -> tuple[str, str | None]:
+def run(file: str, build: pathlib.Path, deadline: float, deep: bool) -> tuple[str, str | None]:
     """The findings in one file: empty when clean, None when the time was over before the answer."""
     left = deadline - time.monotonic()
     if left <= 0:
         return file, None
     try:
         done = subprocess.run(
-            [CLANG_TIDY, "--quiet", "-p", str(build), file],
+            [CLANG_TIDY, "--quiet", *(["--checks=clang-analyzer-*"] if deep else []), "-p", str(build), file],
             capture_output=True,
             text=True,
             timeout=left,
@@ -84,6 +84,7 @@ def main() -> int:
     parser.add_argument("--build", type=pathlib.Path, default=TOP / "build")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--budget", type=float, default=600.0, help="seconds")
+    parser.add_argument("--deep", action="store_true", help="the static analyzer too")
     arguments = parser.parse_args()
     build = arguments.build.resolve()
     deadline = time.monotonic() + arguments.budget
@@ -97,7 +98,7 @@ def main() -> int:
     keys: dict[str, str] = {}
     for file, entry in entries.items():
         if pathlib.Path(file).is_file():
-            keys[file] = fingerprint(entry, headers.get(entry.get("output", ""), []), build)
+            keys[file] = fingerprint(entry, headers.get(entry.get("output", ""), []), build, arguments.deep)
     todo = [file for file, key in keys.items() if not (cache / key).exists()]
     ranks = recency()
     todo.sort(key=lambda file: (file.endswith("_test.cc"), ranks.get(file, len(ranks))))
@@ -105,7 +106,7 @@ def main() -> int:
     findings = 0
     unreached: list[str] = []
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-        for file, output in pool.map(lambda f: run(f, build, deadline), todo):
+        for file, output in pool.map(lambda f: run(f, build, deadline, arguments.deep), todo):
             if output is None:
                 unreached.append(file)
             elif output:

@@ -118,6 +118,10 @@ void Progress::Candidate(const json& payload, std::string* fixed) {
   }
   if (same != active_.end()) active_.erase(same);
   std::string why = Line(candidate, "why");
+  // A candidate passes its checks and then becomes the best: one line for both.
+  std::string& said = said_[row.chip + " " + row.id];
+  if (said == row.status + why) return;
+  said = row.status + why;
   if (const std::string gate = Line(candidate, "gate"); !gate.empty()) why = why.empty() ? gate : gate + ": " + why;
   std::string line = (several_chips_ ? PadWidth(row.chip, 7) : "") + PadWidth(row.id, 5) + PadWidth(row.status, 9) +
                      PadWidth(FormatMilliseconds(Number(candidate, "estimate_ms")), 10) + " " + row.what;

@@ -43,6 +43,7 @@ class Progress {
 
   const Style style_;
   std::vector<Row> active_;
+  std::map<std::string, std::string> said_;  // chip and candidate -> what its last line said
   std::string stage_;
   std::string chip_;
   bool several_chips_ = false;
