@@ -36,7 +36,6 @@ constexpr double kRooflineSlack = 1.02;  // at this distance from the floor noth
 constexpr double kResolution = 0.005;    // estimates closer than this share are equal
 constexpr double kWorthACheck = 1.01;    // by how much a candidate must beat a proven one to be checked too
 constexpr double kTieRatio = 1.02;       // an estimated ratio below it is a tie: the original stays
-constexpr int64_t kCheckElements = int64_t{1} << 24;         // input elements of a reduced check at most
 constexpr auto kDefaultTimeout = std::chrono::seconds(120);  // of one trace or compile
 constexpr int kCheckTimeoutFactor = 4;                       // a check runs several interpreted programs
 

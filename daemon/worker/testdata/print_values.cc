@@ -56,7 +56,7 @@ class Printer {
   template <typename... T>
   void Put(const std::variant<T...>& value) {
     out_ << '#' << value.index() << ' ';
-    std::visit([this](const auto& held) { Put(held); }, value);
+    std::visit([this](const auto& held) { this->Put(held); }, value);
   }
 
   void Put(const SourceSpan& v) { All("span", v.file, v.line, v.column, v.end_line, v.end_column, v.function); }
