@@ -14,6 +14,7 @@
 #include "daemon/compiler/hlo.h"
 #include "daemon/cost/attribution.h"
 #include "daemon/cost/chips.h"
+#include "daemon/cost/detailed_cost.h"
 #include "daemon/cost/replay.h"
 
 namespace kernelwright::cost {
@@ -41,15 +42,48 @@ class Estimator {
   CostResult Run() {
     if (auto refusal = Collect()) return Refused(std::move(*refusal));
     if (auto refusal = DecodeReachable()) return Refused(std::move(*refusal));
-    ReplayTiming timing;
+    ReplayTiming& timing = timing_;
     timing.bytes_per_cycle = chip_.bytes_per_cycle() * chip_.bandwidth_fraction.value;
     timing.dma_latency_cycles = chip_.dma_latency_us.value * chip_.clock_ghz.value * 1e3;
     timing.local_bytes_per_cycle = timing.bytes_per_cycle * kLocalBandwidthFactor;
     timing.local_latency_cycles = timing.dma_latency_cycles * kLocalLatencyFactor;
     if (chip_.mxu_cycles_per_vmatmul) timing.cycles_per_product = chip_.mxu_cycles_per_vmatmul->value;
-    ReplayResult replay = Replay(programs_, callees_, 0, &memory_, timing, ReplayOptions{});
-    if (replay.refusal) return Refused(std::move(*replay.refusal));
-    return Assemble(replay, timing);
+    ReplayOptions options;
+    options.record_rounds = record_rounds_;
+    replay_ = Replay(programs_, callees_, 0, &memory_, timing, options);
+    if (replay_.refusal) return Refused(std::move(*replay_.refusal));
+    replayed_ = true;
+    return Assemble(replay_, timing);
+  }
+
+  // As Run, with everything that it was made of; the estimator is used up by it.
+  DetailedCost RunInDetail(size_t record_rounds) {
+    record_rounds_ = record_rounds;
+    DetailedCost detail;
+    detail.cost = Run();
+    detail.replayed = replayed_;
+    detail.timing = timing_;
+    detail.units.reserve(programs_.size());
+    for (size_t i = 0; i < programs_.size(); ++i) {
+      UnitDetail unit;
+      unit.name = programs_[i].name;
+      unit.source = std::move(sources_[i]);
+      unit.program = std::move(programs_[i]);
+      if (replayed_) {
+        unit.trace = std::move(replay_.programs[i]);
+        unit.rounds = std::move(replay_.rounds[i]);
+      }
+      if (const auto it = allocations_.find(unit.name); it != allocations_.end()) {
+        unit.allocations = compiler::ParseAllocations(it->second->text);
+      }
+      if (const compiler::HloInstruction* instruction = hlo_.Find(unit.name)) {
+        unit.opcode = instruction->opcode;
+        unit.file = instruction->file;
+        unit.line = instruction->line;
+      }
+      detail.units.push_back(std::move(unit));
+    }
+    return detail;
   }
 
  private:
@@ -272,6 +306,10 @@ class Estimator {
   std::vector<ScalarProgram> programs_;
   std::vector<std::vector<int>> callees_;
   std::map<std::string, int> index_;
+  ReplayTiming timing_;
+  ReplayResult replay_;
+  size_t record_rounds_ = 0;
+  bool replayed_ = false;
 };
 
 }  // namespace
@@ -279,6 +317,11 @@ class Estimator {
 CostResult EstimateFromDumps(Dumps dumps, const Chip& chip, const Work& work,
                              const std::map<std::string, std::string>& versions) {
   return Estimator(std::move(dumps), chip, work, versions).Run();
+}
+
+DetailedCost EstimateInDetail(Dumps dumps, const Chip& chip, const Work& work,
+                              const std::map<std::string, std::string>& versions, size_t record_rounds) {
+  return Estimator(std::move(dumps), chip, work, versions).RunInDetail(record_rounds);
 }
 
 }  // namespace kernelwright::cost

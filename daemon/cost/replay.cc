@@ -23,6 +23,7 @@ constexpr int kMaxDoublings = 2;
 constexpr int kMaxBroken = 4;
 constexpr int kMaxWeak = 3;
 constexpr int64_t kWeakRounds = 8;
+constexpr size_t kMaxRoundEvents = 20000;
 constexpr int64_t kUnbounded = int64_t{1} << 39;  // a loop that nothing ends: not skipped, the limit stops it
 
 struct Copy {
@@ -94,6 +95,7 @@ class Interpreter {
               ScalarMemory* memory, const ReplayTiming& timing, const ReplayOptions& options)
       : programs_(programs), callees_(callees), memory_(*memory), timing_(timing), options_(options) {
     result_.programs.resize(programs.size());
+    result_.rounds.resize(programs.size());
     for (size_t i = 0; i < programs.size(); ++i) {
       result_.programs[i].block_counts.assign(programs[i].blocks.size(), 0);
       result_.programs[i].op_wait_ticks.assign(programs[i].ops.size(), 0);
@@ -126,6 +128,7 @@ class Interpreter {
     int depth = 0;
     std::vector<std::unique_ptr<LoopWatch>> watches;
     bool may_skip = true;  // until it calls another program
+    std::optional<RoundRecord> round;
   };
 
   static std::string Text(const Frame& frame, const ScalarOp& op) {
@@ -191,6 +194,7 @@ class Interpreter {
         return false;
       }
       frame->bundle = b.bundle_begin;
+      if (frame->round) Keep(frame, &frame->round->blocks, {static_cast<uint32_t>(block), time_});
       for (const auto& watch : frame->watches) {
         watch->hash = (watch->hash ^ static_cast<uint64_t>(block)) * 0x9e3779b97f4a7c15ULL + 1;
       }
@@ -215,12 +219,44 @@ class Interpreter {
         block = program.block_at[target];
         if (target < b.bundle_end) {
           FinishIteration(frame);
+          const bool outermost = options_.record_rounds > 0 && program.source->bundle(target).depth == 1;
+          if (outermost) CloseRound(frame);
           if (options_.detect_steady_state && frame->may_skip && !program.is_runtime) ReachHeader(frame, target);
+          if (outermost) OpenRound(frame, target);
         }
       }
     }
     LeaveInnerLoops(frame, 0);
     return true;
+  }
+
+  // ---- rounds that are kept
+
+  template <typename Event>
+  static void Keep(Frame* frame, std::vector<Event>* events, Event event) {
+    if (events->size() < kMaxRoundEvents) {
+      events->push_back(event);
+    } else {
+      frame->round->truncated = true;
+    }
+  }
+
+  void OpenRound(Frame* frame, uint32_t header) const {
+    size_t kept = 0;
+    for (const RoundRecord& round : result_.rounds[static_cast<size_t>(frame->index)])
+      kept += round.header == header ? 1 : 0;
+    if (kept >= options_.record_rounds) return;
+    frame->round.emplace();
+    frame->round->header = header;
+    frame->round->start = time_;
+  }
+
+  // The last round of a loop is left by another way and never closed: it is not like the others.
+  void CloseRound(Frame* frame) {
+    if (!frame->round) return;
+    frame->round->end = time_;
+    result_.rounds[static_cast<size_t>(frame->index)].push_back(std::move(*frame->round));
+    frame->round.reset();
   }
 
   // ---- steady state
@@ -563,6 +599,7 @@ class Interpreter {
         memory_.ForgetAll();
       }
     }
+    if (frame->round) Keep(frame, &frame->round->copies, {index, time_, done, static_cast<int64_t>(bytes)});
     flags_[flag.bits].copies.push_back({done, size.bits});
     return true;
   }
@@ -608,6 +645,7 @@ class Interpreter {
     }
     frame->wait_ticks += until - time_;
     frame->trace->op_wait_ticks[index] += until - time_;
+    if (frame->round && until > time_) Keep(frame, &frame->round->waits, {index, time_, until - time_});
     time_ = until;
     return true;
   }

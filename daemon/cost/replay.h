@@ -29,6 +29,33 @@ struct ReplayTiming {
 struct ReplayOptions {
   bool detect_steady_state = true;      // off: every iteration is executed (the slow reference)
   uint64_t max_operations = 400000000;  // executed scalar operations before the replay gives up
+  size_t record_rounds = 0;             // rounds of each outermost loop to keep, for a picture of a step
+};
+
+// What happened in one executed round of a loop, in order of time. Times are ticks from the start of the replay.
+struct RoundRecord {
+  struct Block {
+    uint32_t block = 0;  // index into ScalarProgram::blocks
+    int64_t start = 0;   // of its first bundle; waits inside of the block push what follows back
+  };
+  struct Wait {
+    uint32_t op = 0;  // index into ScalarProgram::ops
+    int64_t start = 0;
+    int64_t ticks = 0;
+  };
+  struct Copy {
+    uint32_t op = 0;
+    int64_t start = 0;  // when it was issued
+    int64_t done = 0;   // when it has landed, which may be in a later round
+    int64_t bytes = 0;
+  };
+  uint32_t header = 0;  // bundle that the loop jumps back to
+  int64_t start = 0;
+  int64_t end = 0;
+  bool truncated = false;  // more happened than is kept
+  std::vector<Block> blocks;
+  std::vector<Wait> waits;
+  std::vector<Copy> copies;
 };
 
 // Totals of one program over all its calls; cycles of what it calls are not in it.
@@ -51,8 +78,10 @@ struct ReplayResult {
   std::optional<Refusal> refusal;  // set: the rest is not meaningful
   int64_t ticks = 0;
   std::vector<ProgramTrace> programs;  // same order as the programs
-  int64_t unmatched_waits = 0;         // waits for copies that the replay did not see start
-  int64_t skipped_iterations = 0;      // covered by the steady state instead of being executed
+  // By program: executed rounds of its outermost loops, from their second on, at most record_rounds of each loop.
+  std::vector<std::vector<RoundRecord>> rounds;
+  int64_t unmatched_waits = 0;     // waits for copies that the replay did not see start
+  int64_t skipped_iterations = 0;  // covered by the steady state instead of being executed
   uint64_t executed_operations = 0;
 };
 
