@@ -56,6 +56,13 @@ def test_not_a_number_must_be_at_the_same_places() -> None:
     without[0, 0] = 1
     assert not difference(without, reference, reference).passed
     assert difference(without, reference, reference, nan_counts=False).passed
+    more = reference.copy()
+    more[2, 2] = np.nan
+    assert not difference(more, reference, reference).passed
+    assert difference(more, reference, reference, nan_counts=False).passed, "blocks decide where 0 * inf is met"
+    assert not difference(more, ROWS, ROWS, nan_counts=False).passed, "the reference defines all of it"
+    more[3, 3] += 100
+    assert not difference(more, reference, reference, nan_counts=False).passed
     other_sign = reference.copy()
     other_sign[1, 1] = -np.inf
     assert not difference(other_sign, reference, reference).passed
