@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "daemon/agents/check.h"
 #include "daemon/base/deadline.h"
 #include "daemon/base/status.h"
 
@@ -135,10 +136,14 @@ class Engine {
   virtual Expected<PruneResult> PruneRuns(const PruneOptions& options) = 0;
   // Looks at the environment, which takes seconds; ends early with kCancelled when `stop` is requested.
   virtual Expected<std::vector<DoctorItem>> Doctor(const DoctorOptions& options, std::stop_token stop) = 0;
+  // Checks a file or the texts given for it; blocks, and reports each stage as it ends, from one thread at a time. A
+  // check of the same `document` that is in progress is ended, with kCancelled as its failure. Nothing is stored.
+  virtual Expected<CheckResult> Check(const CheckRequest& request, const OnCheckStage& on_stage,
+                                      std::stop_token stop) = 0;
   virtual Expected<EngineStatus> GetStatus() = 0;
   // Events with a number above `since`, of one run or (empty) of all; with `follow` also those to come.
   virtual Expected<std::unique_ptr<EventStream>> Subscribe(const std::string& run, uint64_t since, bool follow) = 0;
-  // Interrupts the runs (they can be resumed), ends every child process, waits for them and wakes all streams. The
+  // Interrupts the runs (they can be resumed) and checks, ends every child process, waits for them and wakes all streams. The
   // engine refuses work after it. Safe to call twice.
   virtual void Shutdown() = 0;
 };

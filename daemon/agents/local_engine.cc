@@ -9,6 +9,8 @@
 #include <thread>
 #include <utility>
 
+#include "daemon/agents/check_desk.h"
+#include "daemon/agents/check_run.h"
 #include "daemon/agents/doctor.h"
 #include "daemon/agents/optimize_run.h"
 #include "daemon/agents/run_events.h"
@@ -113,6 +115,8 @@ class LocalEngine : public Engine {
   Expected<std::vector<DoctorItem>> Doctor(const DoctorOptions& options, std::stop_token stop) override {
     return RunDoctor(options, *parts_.toolchains, parts_.chips, *parts_.store, stop);
   }
+  Expected<CheckResult> Check(const CheckRequest& request, const OnCheckStage& on_stage,
+                              std::stop_token stop) override;
   Expected<EngineStatus> GetStatus() override;
   Expected<std::unique_ptr<EventStream>> Subscribe(const std::string& run, uint64_t since, bool follow) override;
   void Shutdown() override;
@@ -146,6 +150,7 @@ class LocalEngine : public Engine {
   std::mutex mutex_;
   std::map<std::string, Active> active_;
   bool shut_down_ = false;
+  CheckDesk checks_;
   std::jthread poller_;
 };
 
@@ -432,6 +437,26 @@ Expected<PruneResult> LocalEngine::PruneRuns(const PruneOptions& options) {
   return result;
 }
 
+Expected<CheckResult> LocalEngine::Check(const CheckRequest& request, const OnCheckStage& on_stage,
+                                         std::stop_token stop) {
+  auto chips = ResolveChips(request.chips);
+  if (!chips) return Fail(chips.error());
+  if (!parts_.check_rules) return Fail(ErrorKind::kInternal, "this engine has no rules to check by", "check");
+  auto seat = checks_.Begin(request.document, std::move(stop));
+  if (!seat) return Fail(seat.error());
+  CheckInputs inputs;
+  inputs.request = request;
+  inputs.chips = *std::move(chips);
+  inputs.rules = parts_.check_rules.get();
+  inputs.cache = parts_.cache.get();
+  inputs.parallel = parts_.parallel;
+  inputs.jax_version = checks_.JaxVersion(request.python);
+  if (request.debounce) inputs.debounce = checks_.Debounce(request.document);
+  auto result = RunCheck(inputs, *parts_.toolchains, on_stage, seat->stop());
+  if (result) checks_.Learn(request, *result);
+  return result;
+}
+
 Expected<EngineStatus> LocalEngine::GetStatus() {
   JoinEnded();
   EngineStatus status;
@@ -480,6 +505,7 @@ void LocalEngine::Shutdown() {
   }
   for (std::jthread& thread : threads) thread.request_stop();
   threads.clear();  // joins
+  checks_.Close();
   parts_.toolchains->Shutdown();
   poller_.request_stop();
   if (poller_.joinable()) poller_.join();

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "daemon/agents/check_rules.h"
 #include "daemon/agents/engine.h"
 #include "daemon/agents/store_journal.h"
 #include "daemon/agents/toolchain.h"
@@ -21,6 +22,7 @@ struct LocalEngineParts {
   std::unique_ptr<store::Store> store;
   std::unique_ptr<BlobCache> cache;
   std::unique_ptr<ToolchainProvider> toolchains;
+  std::unique_ptr<CheckRules> check_rules;  // null: checks are refused
   cost::ChipTable chips{{}};
   std::string build;                       // identity of this build, part of the evidence
   std::function<uint64_t()> random_seed;   // for frozen seeds

@@ -85,6 +85,9 @@ Expected<std::unique_ptr<Engine>> MakeEngine(const EngineOptions& options) {
   local.proto_python_folder = options.proto_python_folder;
   local.parallel_jobs = static_cast<uint32_t>(parts.parallel);
   parts.toolchains = worker::MakeLocalToolchains(local);
+  auto rules = MakeCheckRules(options.agents_folder.string());
+  if (!rules) return Fail(rules.error());
+  parts.check_rules = *std::move(rules);
   parts.chips = *std::move(chips);
   parts.build = service::ThisBuild().ToString();
   parts.random_seed = RandomSeed;

@@ -1,12 +1,14 @@
 // Calls over the socket, with the token on each; see grpc_client.h.
 #include "daemon/service/grpc_client.h"
 
+#include <optional>
 #include <utility>
 
 #include "daemon/base/hash.h"
 #include "daemon/service/channel.h"
 #include "daemon/service/grpc_service.h"
 #include "daemon/service/marshal.h"
+#include "daemon/service/marshal_check.h"
 #include "daemon/service/wire_status.h"
 #include "kernelwright/v1/session.grpc.pb.h"
 
@@ -171,6 +173,26 @@ class GrpcClientImpl final : public GrpcClient {
     items.reserve(static_cast<size_t>(reply.items_size()));
     for (const v1::DoctorItem& item : reply.items()) items.push_back(FromProto(item));
     return items;
+  }
+
+  Expected<agents::CheckResult> Check(const agents::CheckRequest& request, const agents::OnCheckStage& on_stage,
+                                      std::stop_token stop) override {
+    grpc::ClientContext context;
+    Prepare(&context);
+    const std::stop_callback cancel(stop, [&context] { context.TryCancel(); });
+    const auto reader = stub_->Check(&context, ToProto(request));
+    v1::CheckEvent event;
+    std::optional<agents::CheckResult> result;
+    while (reader->Read(&event)) {
+      if (event.has_result()) {
+        result = FromProto(event.result());
+      } else if (event.has_stage() && on_stage) {
+        on_stage(FromProto(event.stage()));
+      }
+    }
+    if (Status ended = FromWire(reader->Finish(), "Check"); !ended.ok()) return Fail(ended);
+    if (!result) return Fail(ErrorKind::kInternal, "the daemon ended the check without a result", "Check");
+    return *std::move(result);
   }
 
   Expected<ServiceStatus> GetStatus() override {

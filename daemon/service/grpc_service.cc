@@ -8,6 +8,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/hash.h"
 #include "daemon/base/log.h"
+#include "daemon/service/check_reactor.h"
 #include "daemon/service/marshal.h"
 #include "daemon/service/memory.h"
 #include "daemon/service/reactors.h"
@@ -172,6 +173,14 @@ grpc::ServerWriteReactor<v1::Event>* GrpcService::WatchEvents(grpc::CallbackServ
   std::optional<Activity::Call> call = activity_->Begin(Activity::Kind::kStream);
   if (!call) return RefuseWatch(ToWire(ClosingStatus()));
   return ServeWatch(engine_, *request, std::move(*call));
+}
+
+grpc::ServerWriteReactor<v1::CheckEvent>* GrpcService::Check(grpc::CallbackServerContext* context,
+                                                             const v1::CheckRequest* request) {
+  if (grpc::Status checked = CheckToken(*context); !checked.ok()) return RefuseCheck(checked);
+  std::optional<Activity::Call> call = activity_->Begin(Activity::Kind::kWork);
+  if (!call) return RefuseCheck(ToWire(ClosingStatus()));
+  return ServeCheck(engine_, *request, std::move(*call));
 }
 
 grpc::ServerUnaryReactor* GrpcService::Doctor(grpc::CallbackServerContext* context, const v1::DoctorRequest* request,

@@ -49,6 +49,10 @@ class InProcessClient final : public Client {
                                                    std::stop_token stop) override {
     return engine_->Doctor(options, std::move(stop));
   }
+  Expected<agents::CheckResult> Check(const agents::CheckRequest& request, const agents::OnCheckStage& on_stage,
+                                      std::stop_token stop) override {
+    return engine_->Check(request, on_stage, std::move(stop));
+  }
   Expected<ServiceStatus> GetStatus() override {
     auto status = engine_->GetStatus();
     if (!status) return Fail(status.error());

@@ -167,6 +167,30 @@ Expected<std::vector<agents::DoctorItem>> TestEngine::Doctor(const agents::Docto
   return doctor_items;
 }
 
+Expected<agents::CheckResult> TestEngine::Check(const agents::CheckRequest& request,
+                                                const agents::OnCheckStage& on_stage, std::stop_token stop) {
+  if (request.file.ends_with("missing.py")) {
+    return Fail(ErrorKind::kNotFound, "no such file", request.file, "Check the path.");
+  }
+  agents::CheckResult result;
+  if (on_check) result = on_check(request);
+  result.file = request.file;
+  if (result.stages.empty()) result.stages.emplace_back();
+  for (agents::CheckStageReport& stage : result.stages) {
+    on_stage(stage);
+    stage.diagnostics.clear();
+  }
+  if (check_blocks) {
+    std::mutex mutex;
+    std::condition_variable_any never;
+    std::unique_lock lock(mutex);
+    never.wait(lock, stop, [] { return false; });
+    ++check_cancelled;
+    result.failure = Status(ErrorKind::kCancelled, "the check was cancelled");
+  }
+  return result;
+}
+
 Expected<agents::EngineStatus> TestEngine::GetStatus() {
   const std::lock_guard lock(mutex_);
   agents::EngineStatus status;

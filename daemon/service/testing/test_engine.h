@@ -25,6 +25,10 @@ class TestEngine : public agents::Engine {
   int open_streams() const { return open_streams_; }
   std::atomic<bool> doctor_blocks = false;  // until it is cancelled
   std::atomic<int> doctor_cancelled = 0;
+  std::atomic<bool> check_blocks = false;  // after its first stage, until it is cancelled
+  std::atomic<int> check_cancelled = 0;
+  // What Check answers after reporting its stages.
+  std::function<agents::CheckResult(const agents::CheckRequest&)> on_check;
   std::vector<agents::DoctorItem> doctor_items = {{"interpreter", "ok", "/usr/bin/python3", ""}};
 
   Expected<std::string> StartRun(const agents::RunRequest& request) override;
@@ -35,6 +39,8 @@ class TestEngine : public agents::Engine {
   Status ExportRun(const std::string& run, const std::function<bool(std::string_view)>& write) override;
   Expected<agents::PruneResult> PruneRuns(const agents::PruneOptions& options) override;
   Expected<std::vector<agents::DoctorItem>> Doctor(const agents::DoctorOptions& options, std::stop_token stop) override;
+  Expected<agents::CheckResult> Check(const agents::CheckRequest& request, const agents::OnCheckStage& on_stage,
+                                      std::stop_token stop) override;
   Expected<agents::EngineStatus> GetStatus() override;
   Expected<std::unique_ptr<agents::EventStream>> Subscribe(const std::string& run, uint64_t since,
                                                            bool follow) override;
