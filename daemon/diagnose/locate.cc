@@ -202,7 +202,8 @@ Locator::Found Locator::Locate(const CodeError& error, const Entry* entry, const
     if (kernel)
       captures.emplace("kernel", kernel.Is("lambda") ? "the kernel" : std::string(kernel.Field("name").text()));
     const bool of_operand = anchor == Anchor::kBlockSpec || anchor == Anchor::kIndexMap;
-    if (const auto operand = OperandOf(captures, call, anchor == Anchor::kBlockSpec); operand && of_operand) {
+    if (const auto operand = OperandOf(captures, *site->site, call, anchor == Anchor::kBlockSpec);
+        operand && of_operand) {
       captures.emplace("operand_name", OperandName(*operand, *site->site, call));
     }
     if (anchor != Anchor::kFrame) place = Anchored(*entry, *site, call, captures);

@@ -91,7 +91,7 @@ Node CapturedName(const Node& kernel) {
 }  // namespace
 
 std::optional<Place> Locator::IndexMapPlace(const Site& site, const Captures& captures) const {
-  const auto operand = OperandOf(captures, nullptr, false);
+  const auto operand = OperandOf(captures, *site.site, nullptr, false);
   const Node spec = operand ? site.site->BlockSpec(*operand) : Node();
   const Node of_spec = spec ? PallasCallSite::IndexMap(spec) : Node();
   const int line = static_cast<int>(Number(Captured(captures, "map_line"), 0));
@@ -134,7 +134,7 @@ std::optional<Place> Locator::Anchored(const Entry& entry, const Site& site, con
       node = written.call().Field("function");
       break;
     case Anchor::kBlockSpec: {
-      const auto operand = OperandOf(captures, call, true);
+      const auto operand = OperandOf(captures, written, call, true);
       if (operand) node = written.BlockSpec(*operand);
       break;
     }

@@ -16,6 +16,20 @@ size_t InputCount(const PallasCall& call) {
       std::count_if(call.blocks.begin(), call.blocks.end(), [](const BlockMapping& b) { return !b.is_output; }));
 }
 
+// The operand that a kernel's parameter is; scratch is none.
+std::optional<OperandPath> OperandOfRef(const std::string& ref, const PallasCallSite& site) {
+  const std::vector<std::string> names = KernelParameters(site.Kernel());
+  const auto found = std::find(names.begin(), names.end(), ref);
+  const auto inputs = ElementsOf(site.Argument("in_specs"));
+  if (found == names.end() || !inputs) return std::nullopt;
+  const size_t position = static_cast<size_t>(found - names.begin());
+  const size_t prefetch = site.PrefetchCount();
+  if (position < prefetch) return std::nullopt;
+  const size_t index = position - prefetch;
+  if (index < inputs->size()) return OperandPath{false, {index}};
+  return OperandPath{true, {index - inputs->size()}};
+}
+
 double BytesOf(std::string_view dtype) {
   const size_t digits = dtype.find_first_of("0123456789");
   if (digits == std::string_view::npos) return dtype == "bool" ? 1 : 0;
@@ -34,16 +48,22 @@ double BlockBytes(const BlockMapping& block) {
   return bytes;
 }
 
-std::optional<OperandPath> OperandOf(const Captures& captures, const PallasCall* call, bool largest_if_unnamed) {
+std::optional<OperandPath> OperandOf(const Captures& captures, const PallasCallSite& site, const PallasCall* call,
+                                     bool largest_if_unnamed) {
   if (const auto named = captures.find("operand"); named != captures.end()) {
-    if (!IsNumber(named->second)) return ParseOperandPath(named->second);
-    OperandPath operand;
-    const auto kind = captures.find("operand_kind");
-    operand.output = kind != captures.end() && kind->second == "output";
-    size_t index = std::strtoul(named->second.c_str(), nullptr, 10);
-    const size_t prefetch = call == nullptr ? 0 : static_cast<size_t>(std::max(0, call->num_scalar_prefetch));
-    if (!operand.output && index >= prefetch) index -= prefetch;
-    operand.path = {index};
+    std::optional<OperandPath> operand;
+    if (IsNumber(named->second)) {
+      const auto kind = captures.find("operand_kind");
+      operand = OperandPath{kind != captures.end() && kind->second == "output",
+                            {std::strtoul(named->second.c_str(), nullptr, 10)}};
+    } else {
+      operand = ParseOperandPath(named->second);
+      if (!operand) return OperandOfRef(named->second, site);
+    }
+    const size_t prefetch = call == nullptr ? site.PrefetchCount() : static_cast<size_t>(call->num_scalar_prefetch);
+    if (!operand->output && !operand->path.empty() && operand->path.front() >= prefetch) {
+      operand->path.front() -= prefetch;
+    }
     return operand;
   }
   if (!largest_if_unnamed || call == nullptr || call->blocks.empty()) return std::nullopt;

@@ -11,8 +11,10 @@
 namespace kernelwright::diagnose {
 
 // The operand that the captures name ("operand": "args[0]" or a number, then "operand_kind" says "output" or "input"),
-// else, for texts that name none, the one with the largest blocks of the traced call.
-std::optional<OperandPath> OperandOf(const Captures& captures, const PallasCall* call, bool largest_if_unnamed);
+// or a ref's name), else, for texts that name none, the one with the largest blocks of the traced call. Texts count
+// scalar-prefetch operands with the inputs; specs do not.
+std::optional<OperandPath> OperandOf(const Captures& captures, const PallasCallSite& site, const PallasCall* call,
+                                     bool largest_if_unnamed);
 
 // "input 0 (`x_ref`)"; without the name when the kernel's parameters are not known.
 std::string OperandName(const OperandPath& operand, const PallasCallSite& site, const PallasCall* call);
