@@ -318,14 +318,7 @@ Expected<CompileStage> Evaluator::Compile(const CandidateSource& candidate, cons
       Versions versions = compiled->versions;
       versions["kernelwright"] = options_.build;
       stage.cost = cost::EstimateFromDumps(dumps, chip, work_, versions);
-      if (const cost::Estimate* estimate = stage.estimate()) {
-        const bool impossible = cost::BelowFloor(estimate->milliseconds, work_, chip);
-        stage.gates.push_back(!impossible ? Pass("G54")
-                                          : FailGate("G54", "the estimate is below the roofline floor of " +
-                                                                std::to_string(estimate->floor_milliseconds) + " ms"));
-      } else {
-        stage.gates.push_back(NotRun("G54", "no estimate: " + std::get<cost::Refusal>(*stage.cost).reason));
-      }
+      stage.gates.push_back(CheckScheduleFloor(*stage.cost, work_, chip));
     }
   }
   Conclude(stage);

@@ -18,6 +18,7 @@
 #include "daemon/agents/evaluator.h"
 #include "daemon/agents/gate_list.h"
 #include "daemon/agents/original.h"
+#include "daemon/agents/program_gate.h"
 #include "daemon/agents/parallel.h"
 #include "daemon/agents/retune_space.h"
 #include "daemon/agents/run_events.h"
@@ -476,9 +477,7 @@ class Run {
       best.diff += kernels::UnifiedDiff(RelativePath(file.path, request_.working_directory), file.text, changed->text);
       file.text = changed->text;
     }
-    gates.push_back(ContentHash(shown) == entry.source.content_sha256
-                        ? Pass("G22")
-                        : FailGate("G22", "the shown text is not the text that was evaluated"));
+    gates.push_back(CheckIdentity(shown, entry.source.content_sha256));
     const ClaimVerdict verdict = JudgeClaim(Claim::kEstimated, true, gates);
     if (!verdict.holds) {
       entry.row.status = "failed";

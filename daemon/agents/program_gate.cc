@@ -3,6 +3,7 @@
 // with jax keep outputs that nobody reads in one block under a parallel axis, and compile.
 #include "daemon/agents/program_gate.h"
 
+#include "daemon/agents/evaluator.h"
 #include "daemon/agents/gate_list.h"
 #include "daemon/base/units.h"
 #include "daemon/cost/vmem.h"
@@ -52,6 +53,19 @@ GateResult CheckHlo(const HloContents& contents, bool claims_kernel, double refe
                                " % of the reference's work; at most 10 % are allowed");
   }
   return Pass("G20");
+}
+
+GateResult CheckIdentity(const std::vector<FileText>& shown, const std::string& evaluated_sha256) {
+  return ContentHash(shown) == evaluated_sha256 ? Pass("G22")
+                                                : FailGate("G22", "the shown text is not the text that was evaluated");
+}
+
+GateResult CheckScheduleFloor(const cost::CostResult& cost, const cost::Work& work, const cost::Chip& chip) {
+  if (const auto* refusal = std::get_if<cost::Refusal>(&cost)) return NotRun("G54", "no estimate: " + refusal->reason);
+  const auto& estimate = std::get<cost::Estimate>(cost);
+  if (!cost::BelowFloor(estimate.milliseconds, work, chip)) return Pass("G54");
+  return FailGate("G54",
+                  "the estimate is below the roofline floor of " + std::to_string(estimate.floor_milliseconds) + " ms");
 }
 
 }  // namespace kernelwright::agents

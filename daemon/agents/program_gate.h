@@ -1,5 +1,6 @@
 // The program gates that look at what was traced and compiled: G11 (kernel calls are legal for the chip) and the
-// compiled half of G20 (what runs is a kernel, and no large product is left beside it).
+// compiled half of G20 (what runs is a kernel, and no large product is left beside it), G22 (what is shown is what was
+// evaluated) and G54 (no estimate beats the hardware).
 #pragma once
 
 #include <string>
@@ -8,6 +9,7 @@
 
 #include "daemon/agents/toolchain.h"
 #include "daemon/cost/chips.h"
+#include "daemon/cost/estimate.h"
 
 namespace kernelwright::agents {
 
@@ -25,5 +27,11 @@ HloContents ReadHlo(std::string_view text);
 
 // G20, compiled half. `reference_flops`: of the algorithm, 0 when unknown.
 GateResult CheckHlo(const HloContents& contents, bool claims_kernel, double reference_flops);
+
+// G22. `shown`: the files as they are about to be shown; `evaluated_sha256`: ContentHash of what was evaluated.
+GateResult CheckIdentity(const std::vector<FileText>& shown, const std::string& evaluated_sha256);
+
+// G54. A refusal has no time, so the gate is not run.
+GateResult CheckScheduleFloor(const cost::CostResult& cost, const cost::Work& work, const cost::Chip& chip);
 
 }  // namespace kernelwright::agents

@@ -183,8 +183,9 @@ def judge_job(
     *shapes: Sequence[worker_pb2.InputSpec],
     claims_kernel: bool = True,
     reference_only: bool = False,
+    only: Sequence[str] = (),
 ) -> worker_pb2.Job:
-    """A judgement at some shapes."""
+    """A judgement at some shapes, by all gates or by some."""
     named = [worker_pb2.CheckShape(name=f"shape-{i}", inputs=s) for i, s in enumerate(shapes)]
     judge = worker_pb2.JudgeJob(
         candidate=candidate,
@@ -193,6 +194,7 @@ def judge_job(
         seeds=[20_001, 20_002],
         claims_kernel=claims_kernel,
         reference_only=reference_only,
+        only_gates=only,
         chip="v6e",
     )
     return worker_pb2.Job(limits=worker_pb2.Limits(deadline_milliseconds=120_000), judge=judge)

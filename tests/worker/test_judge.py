@@ -5,13 +5,10 @@ from __future__ import annotations
 import pytest
 from worker.client import DATA, Gate, Outcome, Worker, array, gates, judge_job, key, source
 from worker.conftest import Write
+from worker.tricks import FEW_STEPS, SMALL, STEPS, TRICKS, Trick
 
 KERNELS = DATA / "kernels.py"
 CHEATS = DATA / "cheats.py"
-SMALL = [array("x", "float32", 16, 128)]
-STEPS = [array("x", "bfloat16", 64, 8, 128)]
-FEW_STEPS = [array("x", "float32", 4, 8, 128)]
-SQUARE = [array("x", "float32", 128, 128), array("y", "float32", 128, 128)]
 
 
 @pytest.mark.parametrize(
@@ -41,40 +38,19 @@ def test_right_kernels_pass_every_gate(
     assert len(found.judge.inputs_sha256) == 64
 
 
-@pytest.mark.parametrize(
-    ("name", "reference", "inputs", "gate"),
-    [
-        ("constant", "add_one_reference", SMALL, "G43"),
-        ("echo", "add_one_reference", SMALL, "G43"),
-        ("says_passed", "add_one_reference", SMALL, "G43"),
-        ("raises", "add_one_reference", SMALL, "G43"),
-        ("no_kernel", "add_one_reference", SMALL, "G20"),
-        ("interpret_left_on", "add_one_reference", SMALL, "G20"),
-        ("host_callback", "add_one_reference", SMALL, "G20"),
-        ("captured_constant", "add_one_reference", SMALL, "G20"),
-        ("decoration", "add_one_reference", SMALL, "G21"),
-        ("out_of_bounds", "add_one_reference", SMALL, "G31"),
-        ("uninitialised", "sum_steps_reference", FEW_STEPS, "G31"),
-        ("race", "sum_steps_reference", FEW_STEPS, "G31"),
-        ("special_case", "add_one_reference", SMALL, "G40"),
-        ("eats_input", "add_one_reference", SMALL, "G42"),
-        ("writes_input", "add_one_reference", SMALL, "G42"),
-        ("wrong_type", "add_one_reference", SMALL, "G45"),
-        ("wrong_tree", "add_one_reference", SMALL, "G45"),
-        ("narrow_accumulator", "sum_steps_reference", STEPS, "G46"),
-        ("low_precision", "matmul_reference", SQUARE, "G46"),
-        ("leaves_thread", "add_one_reference", SMALL, "G52"),
-        ("leaves_process", "add_one_reference", SMALL, "G52"),
-    ],
-)
-def test_each_trick_is_rejected_by_its_gate(
-    worker: Worker, name: str, reference: str, inputs: list[object], gate: str
-) -> None:
-    what = source(CHEATS, name, KERNELS)
-    found = worker.run(judge_job(what, source(KERNELS, reference), inputs))  # type: ignore[arg-type]
+@pytest.mark.parametrize("trick", TRICKS, ids=lambda t: t.name)
+def test_each_trick_is_rejected_by_its_gate(worker: Worker, trick: Trick) -> None:
+    found = worker.run(trick.job())
     assert found.outcome == Outcome.DONE, found.detail
-    assert gate in gates(found, Gate.FAIL), found.judge
+    assert trick.gate in gates(found, Gate.FAIL), found.judge
     assert all(g.reason for g in found.judge.gates if g.status != Gate.PASS)
+
+
+@pytest.mark.parametrize("trick", TRICKS, ids=lambda t: t.name)
+def test_its_gate_alone_rejects_each_trick(worker: Worker, trick: Trick) -> None:
+    found = worker.run(trick.job(only=[trick.gate]))
+    assert [g.gate for g in found.judge.gates] == [trick.gate]
+    assert trick.gate in gates(found, Gate.FAIL), found.judge
 
 
 def test_right_for_one_shape_only(worker: Worker) -> None:

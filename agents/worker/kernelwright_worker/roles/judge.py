@@ -67,6 +67,8 @@ class _Judge:
         names = list(ORIGINAL_GATES if job.reference_only else CANDIDATE_GATES)
         if job.claims_kernel and not job.reference_only:
             names = [*KERNEL_GATES, *names]
+        if job.only_gates:
+            names = [n for n in names if n in job.only_gates]
         self._gates = Gates(names)
         self._result = worker_pb2.JudgeResult()
         self._hash = hashlib.sha256()
