@@ -155,7 +155,8 @@ Fixes GuardStatements(const FixRequest& request) {
   builder.Replace(ByteRange{branch.begin(), head_end(then, branch.begin())}, header(guard) + body_break);
   if (otherwise) {
     const Node body = otherwise.Field("body");
-    builder.Replace(ByteRange{otherwise.begin(), head_end(body, otherwise.begin())},
+    builder.Replace(ByteRange{otherwise.begin() - static_cast<uint32_t>(source.Indent(otherwise).size()),
+                              head_end(body, otherwise.begin())},
                     source.Newline() + indent + header(builder.Jnp() + ".logical_not(" + guard + ")") +
                         (body.row() == otherwise.row() ? source.Newline() + indent + "   " : ""));
   }
@@ -308,7 +309,8 @@ Fixes IndexTheRef(const FixRequest& request) {
       const bool fixed = kernels::EvaluateInteger(start).has_value();
       const std::string begin = fixed ? std::string(start.text())
                                       : builder.Jnp() + ".clip(" + std::string(start.text()) + ", 0, " + ref +
-                                            ".shape[" + std::to_string(d) + "] - " + std::string(AsPrimary(size)) + ")";
+                                            ".shape[" + std::to_string(d) + "] - " +
+                                            (size.Is("integer") ? std::string(size.text()) : AsPrimary(size)) + ")";
       index += builder.Pl() + ".ds(" + begin + ", " + std::string(size.text()) + ")";
     }
     builder.Replace(slice, ref + "[" + index + "]");

@@ -37,7 +37,7 @@ TEST(Body, BranchesOnTracedValues) {
             "    else:\n        o_ref[...] += 1\n"}),
       "from jax.experimental import pallas as pl\nimport jax.numpy as jnp\n"
       "def kernel(x_ref, o_ref):\n    @pl.when(pl.program_id(0) == 0)\n    def _():\n        o_ref[...] = x_ref[...]\n"
-      "    \n    @pl.when(jnp.logical_not(pl.program_id(0) == 0))\n    def _():\n        o_ref[...] += 1\n");
+      "\n    @pl.when(jnp.logical_not(pl.program_id(0) == 0))\n    def _():\n        o_ref[...] += 1\n");
   const std::string imports = "import jax.numpy as jnp\nfrom jax.experimental import pallas as pl\n";
   EXPECT_EQ(Mend({"D52", imports + "def kernel(x_ref, o_ref):\n    «if x and y: o_ref[...] = x_ref[...]»\n"}),
             imports +
@@ -90,7 +90,7 @@ TEST(Body, PrintsIndicesAndCheckpoints) {
       Mend({"D77", imports + "def k(i_ref, x_ref, o_ref):\n    o_ref[...] = «lax.dynamic_slice(x_ref[...], (i_ref[0], "
                              "0), (8, 128))»\n"}),
       imports +
-          "def k(i_ref, x_ref, o_ref):\n    o_ref[...] = x_ref[pl.ds(jnp.clip(i_ref[0], 0, x_ref.shape[0] - (8)), 8), "
+          "def k(i_ref, x_ref, o_ref):\n    o_ref[...] = x_ref[pl.ds(jnp.clip(i_ref[0], 0, x_ref.shape[0] - 8), 8), "
           "pl.ds(0, 128)]\n");
   EXPECT_EQ(Mend({"D110", "def k(x_ref, o_ref):\n    o_ref[...] = «jax.checkpoint(f)(x_ref[...])»\n"}),
             "def k(x_ref, o_ref):\n    o_ref[...] = f(x_ref[...])\n");

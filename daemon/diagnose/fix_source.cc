@@ -279,8 +279,11 @@ void FixBuilder::RemoveStatement(const Node& statement) {
   while (begin > 0 && (text[begin - 1] == ' ' || text[begin - 1] == '\t')) --begin;
   const bool own_line = begin == 0 || text[begin - 1] == '\n';
   while (end < text.size() && (text[end] == ' ' || text[end] == '\t' || text[end] == '\r')) ++end;
-  if (own_line && end < text.size() && text[end] == '\n') ++end;
-  if (own_line && end == text.size() && begin > 0) --begin;
+  if (own_line && end < text.size() && text[end] == '\n') {
+    ++end;
+  } else if (own_line && end == text.size() && begin > 0) {
+    --begin;
+  }
   if (!own_line) {
     Replace(statement, "pass");
     return;
