@@ -70,7 +70,7 @@ class Prover {
     context.calls = findings.calls;
     context.chips = chips_;
     context.stage = diagnostic.stage;
-    return check_.inputs.rules->ProposeFixes(diagnostic, context);
+    return check_.inputs.rules->ProposeFixes(diagnostic, context, check_.inputs.chips);
   }
 
   static Texts Overlay(Texts texts, const std::map<std::string, std::string>& edited) {

@@ -87,6 +87,15 @@ class FunctionRun {
     report->note = status.message();
   }
 
+  std::vector<Diagnostic> Explain(const CodeError& error, const ErrorContext& context, CheckStageReport* report) {
+    std::vector<Diagnostic> diagnostics = check_.inputs.rules->Explain(error, context);
+    if (diagnostics.empty()) {
+      NoVerdict(Status(ErrorKind::kInternal, "the worker asked in a wrong way: " + error.message, found_.source.file),
+                report);
+    }
+    return diagnostics;
+  }
+
   // True when there is something to compile.
   bool Trace() {
     const auto start = SteadyClock::now();
@@ -120,7 +129,7 @@ class FunctionRun {
       for (const PallasCall* call : FindPallasCalls(*traced_.program)) found_.calls.push_back(*call);
     }
     if (traced_.error) {
-      report.diagnostics = check_.inputs.rules->Explain(*traced_.error, Context(Stage::kTrace, chips_));
+      report.diagnostics = Explain(*traced_.error, Context(Stage::kTrace, chips_), &report);
       const bool wrong = std::any_of(report.diagnostics.begin(), report.diagnostics.end(), IsError);
       if (wrong) AllChips("errors");
       Finish(std::move(report));
@@ -166,7 +175,12 @@ class FunctionRun {
                          std::make_move_iterator(blocks.end()));
     }
     if (traced_.program) {
-      kernel_lints_ = check_.inputs.rules->LintKernels(Context(Stage::kBlocks, chips_));
+      for (const cost::Chip* chip : check_.inputs.chips) {
+        auto bodies = check_.inputs.rules->LintKernels(Context(Stage::kBlocks, {chip->name}), *chip);
+        kernel_lints_.insert(kernel_lints_.end(), std::make_move_iterator(bodies.begin()),
+                             std::make_move_iterator(bodies.end()));
+      }
+      kernel_lints_ = diagnose::MergeChips(std::move(kernel_lints_));
       diagnostics.insert(diagnostics.end(), kernel_lints_.begin(), kernel_lints_.end());
     }
     CheckStageReport report = Report(Stage::kBlocks, start);
@@ -209,8 +223,8 @@ class FunctionRun {
       report.diagnostics = {CrashDiagnostic(verdict.job, context)};
       status = "errors";
     } else if (verdict.error) {
-      report.diagnostics = check_.inputs.rules->Explain(*verdict.error, context);
-      status = "errors";
+      report.diagnostics = Explain(*verdict.error, context, &report);
+      status = report.diagnostics.empty() ? "unknown" : "errors";
       AbsorbConfirmed(&report.diagnostics, verdict.chip);
     } else {
       status = "clean";
@@ -281,7 +295,8 @@ class FunctionRun {
       report.note = answer->note;
     } else {
       report.note = answer->note;
-      report.diagnostics = DiagnosticsOfVerdict(answer->verdict, Context(Stage::kSemantics, chips), kernel_lints_);
+      report.diagnostics =
+          DiagnosticsOfVerdict(answer->verdict, Context(Stage::kSemantics, chips), kernel_lints_, *check_.inputs.rules);
       found_.function.semantics = true;
       Replace(report.diagnostics);
     }

@@ -42,32 +42,16 @@ int64_t LargestGrid(const std::vector<PallasCall>& calls) {
   return largest;
 }
 
-// What a text of the interpreter means, by a part of it that stays.
+// What a text of the judge or the interpreter means, by a part of it that stays.
 struct Meaning {
   std::string_view text;
-  std::string_view id;
-  std::string_view name;
-  std::string_view message;
-  std::string_view cause;
-  std::string_view advice;
+  const char* id;
 };
 
-constexpr std::array<Meaning, 4> kMeanings = {{
-    {"Out-of-bounds block index", "D14", "map-elements", "an index map names a block outside of the array",
-     "An index map returns numbers of blocks, not of elements; what lies outside is not memory of the array.",
-     "Drop the factor of the block size from the index map, or use pl.Element for offsets in elements."},
-    {"Revisited block", "D15", "revisit", "an output block is left and visited again later",
-     "A block of the output is written back when the grid moves on, and is not loaded again: what was in it is lost.",
-     "Let the grid axes that do not move the output block be the last ones, in the grid, the index maps and the "
-     "program ids."},
-    {"Out-of-bounds", "D32", "slice-overrun", "a slice inside the kernel passes the end of its array",
-     "Tails of a BlockSpec are padded; a slice with pl.ds is not, and on the TPU it reads or writes foreign memory.",
-     "Pad the array to a multiple of the slice, or clamp the start and mask the rest."},
-    {"a race between cores", "D16", "parallel-reduction",
-     "steps of the grid that may run at the same time touch the same memory",
-     "Steps along an axis marked \"parallel\" have no order and may run on two cores at once.",
-     "Mark the axis \"arbitrary\" in dimension_semantics, or let the output's index map use every parallel axis."},
-}};
+constexpr std::array<Meaning, 4> kMeanings = {{{"Out-of-bounds block index", "D14"},
+                                               {"Revisited block", "D15"},
+                                               {"Out-of-bounds", "D32"},
+                                               {"a race between cores", "D16"}}};
 
 constexpr std::string_view kUnwritten = "memory that nothing has written";
 constexpr std::array<std::string_view, 5> kUnwrittenIds = {"D34", "D33", "D30", "D17", "D31"};
@@ -115,27 +99,69 @@ Place PlaceOfRun(const std::optional<CodeError>& error, const ErrorContext& cont
   return context.target != nullptr ? context.target->place : Place{context.file, 0, 0, 0, 0};
 }
 
-Diagnostic Base(const GateResult& gate, const JudgeReport& verdict, const ErrorContext& context) {
-  Diagnostic diagnostic;
-  diagnostic.stage = diagnose::Stage::kSemantics;
-  diagnostic.chips = context.chips;
-  diagnostic.raw = gate.gate + ": " + gate.reason;
+void Situate(const GateResult& gate, const JudgeReport& verdict, const ErrorContext& context, Diagnostic* diagnostic) {
+  diagnostic->stage = diagnose::Stage::kSemantics;
+  diagnostic->chips = context.chips;
+  diagnostic->raw = gate.gate + ": " + gate.reason;
   const std::optional<Place> named = PlaceIn(gate.reason);
-  diagnostic.place = named && IsUsers(named->file, context) ? *named : PlaceOfRun(verdict.candidate_error, context);
+  diagnostic->place = named && IsUsers(named->file, context) ? *named : PlaceOfRun(verdict.candidate_error, context);
+}
+
+// What the static look at the kernel says about the same thing, with a better place and in the names of its refs.
+std::optional<Diagnostic> FromLint(std::string_view id, const GateResult& gate, const std::vector<Diagnostic>& lints) {
+  const auto lint = std::find_if(lints.begin(), lints.end(), [&](const Diagnostic& each) { return each.id == id; });
+  if (lint == lints.end()) return std::nullopt;
+  Diagnostic diagnostic = *lint;
+  diagnostic.severity = diagnose::Severity::kError;  // the interpreter has seen it happen
+  diagnostic.raw = gate.gate + ": " + gate.reason;
+  return diagnostic;
+}
+
+Diagnostic Known(const Meaning& meaning, const GateResult& gate, const JudgeReport& verdict,
+                 const ErrorContext& context, const std::vector<Diagnostic>& lints, const CheckRules& rules) {
+  if (auto lint = FromLint(meaning.id, gate, lints)) return *std::move(lint);
+  if (verdict.candidate_error) {
+    for (Diagnostic& diagnostic : rules.Explain(*verdict.candidate_error, context)) {
+      if (diagnostic.id == meaning.id) return std::move(diagnostic);
+    }
+  }
+  Diagnostic diagnostic = rules.Make(meaning.id);
+  diagnostic.severity = diagnose::Severity::kError;
+  Situate(gate, verdict, context, &diagnostic);
+  return diagnostic;
+}
+
+// Values that differ, or a kernel that the interpreter cannot run.
+Diagnostic Other(const GateResult& gate, const JudgeReport& verdict, const ErrorContext& context) {
+  Diagnostic diagnostic;
+  Situate(gate, verdict, context, &diagnostic);
+  diagnostic.page = "docs/check.md#values";
+  if (gate.gate == "G43" && !verdict.candidate_error) {
+    diagnostic.id = kValuesId;
+    diagnostic.name = "values-differ";
+    diagnostic.message = "in the TPU interpreter the kernel computes other values than in plain evaluation: " +
+                         Truncate(gate.reason, 400);
+    diagnostic.cause =
+        "Plain evaluation runs the grid in order on one core and loads every block anew; the TPU does not.";
+    diagnostic.advice = "Look for a result that depends on the order of grid steps, or on memory kept between them.";
+    return diagnostic;
+  }
+  diagnostic.id = kUnknownId;
+  diagnostic.name = "not-interpreted";
+  diagnostic.severity = diagnose::Severity::kInformation;
+  diagnostic.message =
+      "the kernel could not be run in the interpreter, so its values are not checked: " + Truncate(gate.reason, 400);
+  if (verdict.candidate_error) diagnostic.raw += "\n" + verdict.candidate_error->traceback;
   return diagnostic;
 }
 
 Diagnostic Unwritten(const GateResult& gate, const JudgeReport& verdict, const ErrorContext& context,
                      const std::vector<Diagnostic>& lints) {
   for (const std::string_view id : kUnwrittenIds) {
-    const auto lint = std::find_if(lints.begin(), lints.end(), [&](const Diagnostic& each) { return each.id == id; });
-    if (lint == lints.end()) continue;
-    Diagnostic diagnostic = *lint;
-    diagnostic.severity = diagnose::Severity::kError;  // the interpreter has seen it happen
-    diagnostic.raw = gate.gate + ": " + gate.reason;
-    return diagnostic;
+    if (auto lint = FromLint(id, gate, lints)) return *std::move(lint);
   }
-  Diagnostic diagnostic = Base(gate, verdict, context);
+  Diagnostic diagnostic;
+  Situate(gate, verdict, context, &diagnostic);
   diagnostic.id = kUnwrittenId;
   diagnostic.name = "unwritten-memory";
   diagnostic.message = "the result depends on memory that nothing has written";
@@ -194,54 +220,30 @@ Expected<SemanticsAnswer> RunSemantics(const SemanticsQuestion& question, Toolch
 }
 
 std::vector<Diagnostic> DiagnosticsOfVerdict(const JudgeReport& verdict, const ErrorContext& context,
-                                             const std::vector<Diagnostic>& lints) {
-  std::vector<Diagnostic> found;
-  const auto failed = [&](std::string_view id) {
-    return std::any_of(verdict.gates.begin(), verdict.gates.end(),
-                       [&](const GateResult& gate) { return gate.gate == id && gate.status == GateStatus::kFail; });
-  };
+                                             const std::vector<Diagnostic>& lints, const CheckRules& rules) {
+  std::vector<Diagnostic> memory;
+  std::vector<Diagnostic> others;
   for (const GateResult& gate : verdict.gates) {
     if (gate.status != GateStatus::kFail) continue;
-    if (gate.reason.find(kUnwritten) != std::string::npos) {
-      found.push_back(Unwritten(gate, verdict, context, lints));
-      continue;
-    }
     const auto meaning = std::find_if(kMeanings.begin(), kMeanings.end(), [&](const Meaning& each) {
       return gate.reason.find(each.text) != std::string::npos;
     });
-    if (meaning != kMeanings.end() && gate.gate == "G31") {
-      Diagnostic diagnostic = Base(gate, verdict, context);
-      diagnostic.id = meaning->id;
-      diagnostic.name = meaning->name;
-      diagnostic.message = meaning->message;
-      diagnostic.cause = meaning->cause;
-      diagnostic.advice = meaning->advice;
-      diagnostic.page = "docs/diagnostics/" + diagnostic.id + ".md";
-      found.push_back(std::move(diagnostic));
-      continue;
-    }
-    // Other gates that fail together with G31 only say the same with less detail.
-    if (gate.gate != "G31" && (failed("G31") || !found.empty())) continue;
-    Diagnostic diagnostic = Base(gate, verdict, context);
-    if (gate.gate == "G42") {
-      diagnostic.id = "D37";
-      diagnostic.name = "input-write";
-      diagnostic.message = "an input is changed by the call";
-      diagnostic.cause = "Inputs are read-only: other code may hold the same array.";
-      diagnostic.advice = "Alias the input with input_output_aliases, or copy it to scratch first.";
-      diagnostic.page = "docs/diagnostics/D37.md";
+    if (gate.gate == "G31" && gate.reason.find(kUnwritten) != std::string::npos) {
+      memory.push_back(Unwritten(gate, verdict, context, lints));
+    } else if (gate.gate == "G31" && meaning != kMeanings.end()) {
+      memory.push_back(Known(*meaning, gate, verdict, context, lints, rules));
+    } else if (gate.gate == "G42") {
+      Diagnostic diagnostic = rules.Make("D37");
+      Situate(gate, verdict, context, &diagnostic);
+      others.push_back(std::move(diagnostic));
     } else {
-      diagnostic.id = gate.gate == "G43" && !verdict.candidate_error ? kValuesId : kUnknownId;
-      diagnostic.name = gate.gate == "G43" && !verdict.candidate_error ? "values-differ" : "unknown";
-      diagnostic.message = gate.gate == "G43" && !verdict.candidate_error
-                               ? "in the TPU interpreter the kernel computes other values than in plain evaluation"
-                               : "the kernel does not run in the TPU interpreter";
-      diagnostic.message += ": " + Truncate(gate.reason, 400);
-      diagnostic.page = "docs/check.md#values";
+      others.push_back(Other(gate, verdict, context));
     }
-    found.push_back(std::move(diagnostic));
   }
-  return found;
+  // The other gates say what follows from it, with less detail.
+  if (!memory.empty()) return memory;
+  if (others.size() > 1) others.resize(1);
+  return others;
 }
 
 }  // namespace kernelwright::agents

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "daemon/agents/check_errors.h"
+#include "daemon/agents/check_rules.h"
 #include "daemon/agents/toolchain.h"
 
 namespace kernelwright::agents {
@@ -32,9 +33,11 @@ struct SemanticsAnswer {
 Expected<SemanticsAnswer> RunSemantics(const SemanticsQuestion& question, Toolchain& toolchain,
                                        const std::stop_token& stop);
 
-// Diagnostics of the failed gates. `lints`: what the static look at the same kernels found; an unwritten memory is
+// Diagnostics of the failed gates. That the interpreter cannot run a kernel at all is an information, no error: it
+// lacks some of what the chips have. `lints`: what the static look at the same kernels found; an unwritten memory is
 // explained by the one that fits.
 std::vector<diagnose::Diagnostic> DiagnosticsOfVerdict(const JudgeReport& verdict, const ErrorContext& context,
-                                                       const std::vector<diagnose::Diagnostic>& lints);
+                                                       const std::vector<diagnose::Diagnostic>& lints,
+                                                       const CheckRules& rules);
 
 }  // namespace kernelwright::agents
