@@ -58,7 +58,7 @@ Fixes IntegerIota(const FixRequest& request);             // D112
 Fixes NarrowTo32Bits(const FixRequest& request);       // D120
 Fixes AvoidFloat16(const FixRequest& request);         // D121
 Fixes DropPrecision(const FixRequest& request);        // D123, D125
-Fixes AccumulateIn32Bits(const FixRequest& request);   // D124, D127b
+Fixes AccumulateIn32Bits(const FixRequest& request);   // D124
 Fixes ComputeWide(const FixRequest& request);          // D132, D134, D135, D136, D137
 Fixes ExpandMaskAsInteger(const FixRequest& request);  // D138
 Fixes CarryMaskAsInteger(const FixRequest& request);   // D139

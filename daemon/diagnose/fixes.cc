@@ -52,7 +52,6 @@ Propose FamilyOf(std::string_view id) {
       {"D123", DropPrecision},
       {"D124", AccumulateIn32Bits},
       {"D125", DropPrecision},
-      {"D127b", AccumulateIn32Bits},
       {"D132", ComputeWide},
       {"D134", ComputeWide},
       {"D135", ComputeWide},

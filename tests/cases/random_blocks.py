@@ -185,16 +185,18 @@ def build(spec: Json) -> tuple[Any, list[tuple[list[int], str]]]:
     def kernel(*refs: Any) -> None:
         value: Any = 0.0
         for ref, words in zip(refs[len(inputs) + len(outputs) :], spec["scratch"], strict=True):
-            # What is stored is read again and reaches the output; dead scratch would not be allocated.
+            # Old content reaches the output; scratch that is dead would not be allocated.
             if words["space"] == "smem":
-                ref[0] = jnp.int32(1)
-                value += ref[0].astype(jnp.float32)
+                old = ref[0]
+                ref[0] = old + 1
+                value += old.astype(jnp.float32)
             else:
-                ref[pl.ds(0, 8), pl.ds(0, 128)] = jnp.zeros((8, 128), jnp.float32)
-                value += jnp.sum(ref[pl.ds(0, 8), pl.ds(0, 128)])
+                tile = ref[pl.ds(0, 8), pl.ds(0, 128)]
+                ref[pl.ds(0, 8), pl.ds(0, 128)] = tile + 1
+                value += jnp.sum(tile)
         for ref in refs[len(inputs) : len(inputs) + len(outputs)]:
-            tile = [1] * (len(ref.shape) - 2) + [8, 128][-len(ref.shape) :]
-            index = tuple(pl.ds(0, min(t, n)) for t, n in zip(tile, ref.shape, strict=True))
+            extent = [1] * (len(ref.shape) - 2) + [8, 128][-len(ref.shape) :]
+            index = tuple(pl.ds(0, min(t, n)) for t, n in zip(extent, ref.shape, strict=True))
             shape = tuple(i.size for i in index)
             if ref.dtype == jnp.float32:
                 ref[index] = jnp.full(shape, value, jnp.float32)
