@@ -3,10 +3,10 @@
     PYTHONPATH=agents/worker:BUILD/python python tests/cases/kernel_graphs.py \
         > daemon/diagnose/testdata/kernel_graphs.jsonl
 
-Each function below returns a function to trace and its inputs. The first word of its docstring is what the lints
-have to say about it ("D30", "right"); the graph is the JSON form of proto/kernelwright/v1/ir.proto as the worker's
-converter makes it, without what the tests do not read. Most kernels come in pairs: wrong, and nearly the same but
-right.
+Each function below returns a function to trace and its inputs. The first word of its docstring is what the
+lints have to say about it ("D30", "right"); the graph is the JSON form of proto/kernelwright/v1/ir.proto as
+the worker's converter makes it, without what the tests do not read. Most kernels come in pairs: wrong, and
+nearly the same but right.
 """
 
 from __future__ import annotations
@@ -54,6 +54,11 @@ def tile(*axes: int | None, block: tuple[int | None, ...] = (8, 128)) -> pl.Bloc
     return pl.BlockSpec(block, lambda *ids: tuple(0 if a is None else ids[a] for a in axes))
 
 
+def when(condition: Any) -> Callable[[Callable[[], None]], None]:
+    decorate: Callable[[Callable[[], None]], None] = pl.when(condition)
+    return decorate
+
+
 def zero(ref: Any) -> None:
     ref[...] = jnp.zeros_like(ref)
 
@@ -81,7 +86,7 @@ def sum_with_zero() -> Case:
     """right"""
 
     def kernel(x_ref: Any, o_ref: Any) -> None:
-        @pl.when(pl.program_id(0) == 0)
+        @when(pl.program_id(0) == 0)
         def _() -> None:
             zero(o_ref)
 
@@ -105,11 +110,11 @@ def sum_with_two_branches() -> Case:
     """right"""
 
     def kernel(x_ref: Any, o_ref: Any) -> None:
-        @pl.when(pl.program_id(0) == 0)
+        @when(pl.program_id(0) == 0)
         def _() -> None:
             o_ref[...] = x_ref[...]
 
-        @pl.when(pl.program_id(0) > 0)
+        @when(pl.program_id(0) > 0)
         def _() -> None:
             o_ref[...] += x_ref[...]
 
@@ -121,7 +126,7 @@ def scratch_zeroed_at_the_wrong_step() -> Case:
     """D30"""
 
     def kernel(x_ref: Any, o_ref: Any, acc_ref: Any) -> None:
-        @pl.when(pl.program_id(0) == 1)
+        @when(pl.program_id(0) == 1)
         def _() -> None:
             zero(acc_ref)
 
@@ -144,7 +149,7 @@ def zeroed_only_for_the_first_output_block() -> Case:
     """D30: the second block of the output is never zeroed"""
 
     def kernel(x_ref: Any, o_ref: Any) -> None:
-        @pl.when((pl.program_id(0) == 0) & (pl.program_id(1) == 0))
+        @when((pl.program_id(0) == 0) & (pl.program_id(1) == 0))
         def _() -> None:
             zero(o_ref)
 
@@ -160,7 +165,7 @@ def zeroed_by_a_loop() -> Case:
     """right"""
 
     def kernel(x_ref: Any, o_ref: Any, acc_ref: Any) -> None:
-        @pl.when(pl.program_id(0) == 0)
+        @when(pl.program_id(0) == 0)
         def _() -> None:
             def body(i: Any, carry: Any) -> Any:
                 acc_ref[pl.ds(i * 8, 8), :] = jnp.zeros((8, 128), F32)
@@ -189,14 +194,13 @@ def zeroed_under_data() -> Case:
     """right as far as can be told: the branch depends on data"""
 
     def kernel(s_ref: Any, x_ref: Any, o_ref: Any) -> None:
-        @pl.when(s_ref[pl.program_id(0)] == 0)
+        @when(s_ref[pl.program_id(0)] == 0)
         def _() -> None:
             zero(o_ref)
 
         o_ref[...] += x_ref[...]
 
     def function(s: Any, x: Any) -> Any:
-        spec = pltpu.PrefetchScalarGridSpec(num_scalar_prefetch=1, grid=(4,), in_specs=[ROWS], out_specs=ONE)
         spec = pltpu.PrefetchScalarGridSpec(
             num_scalar_prefetch=1,
             grid=(4,),
@@ -215,7 +219,7 @@ def zeroed_in_the_last_step_for_the_next() -> Case:
     def kernel(x_ref: Any, o_ref: Any, acc_ref: Any) -> None:
         acc_ref[...] += x_ref[...]
 
-        @pl.when(pl.program_id(0) == pl.num_programs(0) - 1)
+        @when(pl.program_id(0) == pl.num_programs(0) - 1)
         def _() -> None:
             o_ref[...] = acc_ref[...]
             zero(acc_ref)
@@ -269,7 +273,7 @@ def revisited() -> Case:
     """D15"""
 
     def kernel(x_ref: Any, o_ref: Any) -> None:
-        @pl.when(pl.program_id(0) == 0)
+        @when(pl.program_id(0) == 0)
         def _() -> None:
             zero(o_ref)
 
@@ -291,7 +295,7 @@ def revisited() -> Case:
 
 def parallel_sum(semantics: tuple[str, str]) -> Case:
     def kernel(x_ref: Any, o_ref: Any) -> None:
-        @pl.when(pl.program_id(1) == 0)
+        @when(pl.program_id(1) == 0)
         def _() -> None:
             zero(o_ref)
 
@@ -326,7 +330,7 @@ def count_in_scratch_over_a_parallel_axis() -> Case:
     """D16: the scratch is set in the first step of all only"""
 
     def kernel(x_ref: Any, o_ref: Any, acc_ref: Any) -> None:
-        @pl.when(pl.program_id(0) == 0)
+        @when(pl.program_id(0) == 0)
         def _() -> None:
             zero(acc_ref)
 
@@ -370,7 +374,7 @@ def tailed_product(mask_left: bool, mask_right: bool, k: int = 200) -> Case:
     def kernel(a_ref: Any, b_ref: Any, o_ref: Any) -> None:
         step = pl.program_id(0)
 
-        @pl.when(step == 0)
+        @when(step == 0)
         def _() -> None:
             zero(o_ref)
 
@@ -480,13 +484,13 @@ def softmax_over_a_tail() -> Case:
 
 def guarded_store(last: Callable[[], Any], steps: int = 4) -> Case:
     def kernel(x_ref: Any, o_ref: Any, acc_ref: Any) -> None:
-        @pl.when(pl.program_id(0) == 0)
+        @when(pl.program_id(0) == 0)
         def _() -> None:
             zero(acc_ref)
 
         acc_ref[...] += x_ref[...]
 
-        @pl.when(last())
+        @when(last())
         def _() -> None:
             o_ref[...] = acc_ref[...]
 
@@ -559,11 +563,11 @@ def two_slots() -> Case:
             slot = lax.rem(step, 2)
             return pltpu.make_async_copy(x_ref.at[step], buffer_ref.at[slot], sems.at[slot])
 
-        @pl.when(i == 0)
+        @when(i == 0)
         def _() -> None:
             copy(i).start()
 
-        @pl.when(i + 1 < n)
+        @when(i + 1 < n)
         def _() -> None:
             copy(i + 1).start()
 
@@ -654,7 +658,7 @@ def slice_up_to_the_end() -> Case:
 
 def narrow(dtype: Any, steps: int = 256) -> Case:
     def kernel(x_ref: Any, o_ref: Any) -> None:
-        @pl.when(pl.program_id(0) == 0)
+        @when(pl.program_id(0) == 0)
         def _() -> None:
             zero(o_ref)
 
@@ -690,7 +694,7 @@ def sum_in_f32() -> Case:
 
 def rounded_addend(between: Callable[[Any], Any]) -> Case:
     def kernel(a_ref: Any, b_ref: Any, o_ref: Any) -> None:
-        @pl.when(pl.program_id(0) == 0)
+        @when(pl.program_id(0) == 0)
         def _() -> None:
             zero(o_ref)
 
