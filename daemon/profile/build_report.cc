@@ -118,8 +118,10 @@ class Builder {
     kernel.mxu_added_cycles = static_cast<double>(trace.mxu_floor_ticks) / cost::kTicksPerCycle;
     kernel.loop_iterations = trace.loop_iterations;
     kernel.f32_products = CountF32Products(unit, trace);
-    kernel.grid = call != nullptr ? call->grid : GridInDump(*unit.source);
-    kernel.grid_steps = StepsOf(kernel.grid);
+    // The compiler's grid is what one core walks; with two cores it is a part of the user's.
+    const std::vector<int64_t> walked = GridInDump(*unit.source);
+    kernel.grid = call != nullptr ? call->grid : walked;
+    kernel.grid_steps = StepsOf(walked.empty() ? kernel.grid : walked);
     kernel.vmem = MapVmem(unit, chip_, call != nullptr ? call->vmem_limit_bytes : std::nullopt);
     if (cost_.replayed && !kernel.is_runtime) kernel.step = SettledStep(unit, chip_, cost_.timing);
     kernel.lines = LinesOfUnit(unit, trace);
@@ -178,9 +180,10 @@ class Builder {
   // Copies and cycles are those of one core, products those of the device.
   std::optional<Roofline> RooflineOf(const PallasCall& call, const KernelProfile& kernel) const {
     const cost::StepWork work = cost::CountStep(call);
-    if (kernel.grid_steps == 0 && !call.grid.empty()) return std::nullopt;
+    const int64_t grid_steps = StepsOf(call.grid);
+    if (grid_steps == 0 && !call.grid.empty()) return std::nullopt;
     if (work.has_unknown_loops || work.products.empty()) return std::nullopt;
-    const double steps = static_cast<double>(std::max<int64_t>(kernel.grid_steps, 1) * kernel.calls);
+    const double steps = static_cast<double>(std::max<int64_t>(grid_steps, 1) * kernel.calls);
     return MakeRoofline(work.flops() * steps, work.products.front().dtype,
                         kernel.dma_bytes * (chip_.megacore ? chip_.cores_per_device : 1), kernel.cycles);
   }

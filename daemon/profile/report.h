@@ -113,8 +113,8 @@ struct KernelProfile {
   int64_t loop_iterations = 0;
   int live_registers = 0;
   cost::Bound bound = cost::Bound::kUnknown;
-  std::vector<int64_t> grid;
-  int64_t grid_steps = 0;  // of one call; 0 when not known
+  std::vector<int64_t> grid;  // as the user wrote it, else as the compiler prints it
+  int64_t grid_steps = 0;     // of one call on one core; 0 when not known
   VmemMap vmem;
   std::optional<Step> step;
   std::optional<Roofline> roofline;
