@@ -10,13 +10,13 @@
 #include "daemon/diagnose/block_lint.h"
 #include "daemon/diagnose/catalogue.h"
 #include "daemon/diagnose/explain.h"
+#include "daemon/diagnose/fixes.h"
+#include "daemon/diagnose/kernel_lint.h"
 
 namespace kernelwright::agents {
 namespace {
 
 using diagnose::Diagnostic;
-
-constexpr const char* kNewestJax = "0.10.2";  // that the tables were made with
 
 class DiagnoseRules final : public CheckRules {
  public:
@@ -24,14 +24,23 @@ class DiagnoseRules final : public CheckRules {
       : catalogue_(std::move(catalogue)), names_(std::move(names)) {}
 
   std::vector<Diagnostic> LintApi(const kernels::SourceFile& source, const std::string& jax_version) const override {
-    return diagnose::LintApi(source, names_, jax_version.empty() ? kNewestJax : jax_version);
+    return diagnose::LintApi(source, names_, jax_version);
   }
 
   std::vector<Diagnostic> LintBlocks(const ErrorContext& context, const cost::Chip& chip) const override {
     return diagnose::LintBlocks(context.calls, *context.texts, chip);
   }
 
-  std::vector<Diagnostic> LintKernels(const ErrorContext&, const cost::Chip&) const override { return {}; }
+  std::vector<Diagnostic> LintKernels(const ErrorContext& context, const cost::Chip& chip) const override {
+    std::vector<Diagnostic> found;
+    for (const PallasCall& call : context.calls) {
+      for (Diagnostic& diagnostic : diagnose::LintKernel(call, *context.texts, &chip)) {
+        diagnostic.chips = context.chips;
+        found.push_back(std::move(diagnostic));
+      }
+    }
+    return found;
+  }
 
   std::vector<Diagnostic> Explain(const CodeError& error, const ErrorContext& context) const override {
     // What concerns the file or its inputs is no matter of the catalogue, except for names that are gone.
@@ -47,9 +56,9 @@ class DiagnoseRules final : public CheckRules {
 
   Diagnostic Make(const std::string& id) const override { return catalogue_.Make(id); }
 
-  std::vector<diagnose::Fix> ProposeFixes(const Diagnostic&, const ErrorContext&,
-                                          const std::vector<const cost::Chip*>&) const override {
-    return {};
+  std::vector<diagnose::Fix> ProposeFixes(const Diagnostic& diagnostic, const ErrorContext& context,
+                                          const std::vector<const cost::Chip*>& chips) const override {
+    return diagnose::ProposeFixes(diagnostic, {*context.texts, context.calls, chips});
   }
 
  private:

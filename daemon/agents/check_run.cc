@@ -29,6 +29,30 @@ double MillisecondsSince(SteadyClock::time_point start) {
   return std::chrono::duration<double, std::milli>(SteadyClock::now() - start).count();
 }
 
+// What a later stage says again in other words about the same line (a renamed name that then fails) is dropped; what
+// one stage says of several parts at one place (a BlockSpec that two operands share) is told as one.
+std::vector<Diagnostic> OncePerLine(std::vector<Diagnostic> all) {
+  std::vector<Diagnostic> kept;
+  for (Diagnostic& diagnostic : all) {
+    const bool said = std::any_of(all.begin(), all.end(), [&](const Diagnostic& other) {
+      return &other != &diagnostic && other.id == diagnostic.id && other.stage < diagnostic.stage &&
+             other.place.file == diagnostic.place.file && other.place.line == diagnostic.place.line;
+    });
+    if (said) continue;
+    const auto same = std::find_if(kept.begin(), kept.end(), [&](const Diagnostic& other) {
+      return other.id == diagnostic.id && other.stage == diagnostic.stage && other.place == diagnostic.place &&
+             other.chips == diagnostic.chips && diagnostic.place.line > 0;
+    });
+    if (same == kept.end()) {
+      kept.push_back(diagnostic);
+    } else if (same->message != diagnostic.message) {
+      same->related.push_back({diagnostic.place, diagnostic.message});
+      if (same->fixes.empty()) same->fixes = diagnostic.fixes;
+    }
+  }
+  return kept;
+}
+
 class Check {
  public:
   Check(const CheckInputs& inputs, ToolchainProvider& toolchains, const OnCheckStage& on_stage, std::stop_token stop)
@@ -48,7 +72,7 @@ class Check {
     if (Status read = ReadTexts(); !read.ok()) return Fail(read);
     const kernels::SourceFile source(file_, source_.files.front().text);
     if (Syntax(source)) {
-      Api(source, inputs_.jax_version);
+      Api(source, inputs_.jax_version.empty() ? kNewestJax : inputs_.jax_version);
       auto plan = PlanCheck(source, request_);
       if (!plan) return Fail(plan.error());
       Add(plan->diagnostics);
@@ -293,16 +317,7 @@ class Check {
     for (Diagnostic& diagnostic : all) {
       std::erase_if(diagnostic.fixes, [](const diagnose::Fix& fix) { return fix.verified.empty(); });
     }
-    all = diagnose::Settle(std::move(all));
-    // The same problem on the same line, once more in other words by a later stage (a renamed name that then fails).
-    std::vector<Diagnostic> kept;
-    for (Diagnostic& diagnostic : all) {
-      const bool said = std::any_of(all.begin(), all.end(), [&](const Diagnostic& other) {
-        return &other != &diagnostic && other.id == diagnostic.id && other.stage < diagnostic.stage &&
-               other.place.file == diagnostic.place.file && other.place.line == diagnostic.place.line;
-      });
-      if (!said) kept.push_back(diagnostic);
-    }
+    std::vector<Diagnostic> kept = OncePerLine(diagnose::Settle(std::move(all)));
     for (Diagnostic& diagnostic : kept) Outward(&diagnostic);
     return kept;
   }
