@@ -63,6 +63,7 @@ class CallLinter {
     CheckSemantics();
     CheckBuffers();
     const bool refused = found_.size() > before;
+    CheckRange();
     CheckCoverage();
     CheckLimit();
     if (!refused) CheckMemory();
@@ -98,10 +99,24 @@ class CallLinter {
       if (call_.grid.empty() && (InVmem(block) || InSmem(block)) && !IsWhole(block)) grid_free_.push_back(i);
       return;
     }
-    const std::string where = "block " + BlockText(block) + " of " + Name(i) + ", an array " +
-                              ShapeText(block.array.dims) + " of " + block.array.dtype;
+    const Place place = places_.Block(call_, i);
+    const std::string array = ", an array " + ShapeText(block.array.dims) + " of " + block.array.dtype;
+    // One BlockSpec that several operands share is one mistake.
+    std::string& names =
+        said_[std::to_string(place.line) + ":" + std::to_string(place.column) + BlockText(block) + array];
+    if (!names.empty()) {
+      for (Diagnostic& earlier : found_) {
+        const size_t at = earlier.place == place ? earlier.message.find(names + array) : std::string::npos;
+        if (at == std::string::npos) continue;
+        earlier.message.insert(at + names.size(), " and " + Name(i));
+        names += " and " + Name(i);
+        return;
+      }
+    }
+    names = Name(i);
+    const std::string where = "block " + BlockText(block) + " of " + names + array;
     if (block.block.size() == 1) {
-      Diagnostic& d = Add("D03", "block-rank1", Severity::kError, places_.Block(call_, i));
+      Diagnostic& d = Add("D03", "block-rank1", Severity::kError, place);
       const int64_t least = int64_t{chip_.lanes} * 32 / cost::DtypeBits(block.array.dtype).value_or(32);
       d.message = where + ": a one-dimensional block is the whole array, a multiple of 1024, or a power of two from " +
                   std::to_string(least) + " up";
@@ -113,8 +128,8 @@ class CallLinter {
     const size_t rank = block.block.size();
     const BlockDim& row = block.block[rank - 2];
     const bool one_row = row.size == 1 && block.array.dims[rank - 2] != 1;
-    Diagnostic& d = one_row ? Add("D02", "block-tile-1row", Severity::kError, places_.Block(call_, i))
-                            : Add("D01", "block-tile", Severity::kError, places_.Block(call_, i));
+    Diagnostic& d = one_row ? Add("D02", "block-tile-1row", Severity::kError, place)
+                            : Add("D01", "block-tile", Severity::kError, place);
     d.message = where;
     bool first = true;
     std::string rounded;
@@ -170,34 +185,67 @@ class CallLinter {
     }
   }
 
-  // The grid visits only part of an output.
-  void CheckCoverage() {
-    if (call_.grid.empty() || std::any_of(call_.grid.begin(), call_.grid.end(), [](int64_t n) { return n <= 0; })) {
-      return;
+  // Block indices over the grid where they are exact: on small grids, which are walked, and for affine maps, whose
+  // extremes are at corners. Empty where they are not known.
+  std::vector<kernels::DimUse> ExactUses(const BlockMapping& block) const {
+    const bool dynamic = std::any_of(call_.grid.begin(), call_.grid.end(), [](int64_t n) { return n <= 0; });
+    if (call_.grid.empty() || dynamic || !block.has_index_map || !InVmem(block) ||
+        block.block.size() != block.array.dims.size()) {
+      return {};
     }
     int64_t steps = 1;
     for (const int64_t n : call_.grid) steps = steps > 256 ? steps : steps * n;
+    if (steps > 256) {
+      const auto map = cost::IndexMap::Compile(block.index_map, call_.grid.size());
+      if (!map || map->affine() == nullptr) return {};
+    }
+    return kernels::AnalyzeBlock(call_, block);
+  }
+
+  static bool IsCounted(const BlockDim& dim) {
+    return dim.size > 0 && (dim.kind == BlockDim::Kind::kBlocked || dim.kind == BlockDim::Kind::kSqueezed);
+  }
+
+  // An index map that names blocks which the array does not have.
+  void CheckRange() {
+    for (size_t i = 0; i < call_.blocks.size(); ++i) {
+      const BlockMapping& block = call_.blocks[i];
+      const auto uses = ExactUses(block);
+      for (size_t d = 0; d < uses.size(); ++d) {
+        if (!uses[d].known || !IsCounted(block.block[d]) || block.array.dims[d] <= 0) continue;
+        const int64_t size = block.block[d].size;
+        const int64_t blocks = (block.array.dims[d] + size - 1) / size;
+        if (uses[d].first >= 0 && uses[d].last < blocks) continue;
+        const int64_t index = uses[d].first < 0 ? uses[d].first : uses[d].last;
+        Diagnostic& lint = Add("D14", "map-elements", Severity::kError, places_.Block(call_, i));
+        lint.message = "the index map of " + Name(i) + " asks for block " + std::to_string(index) + " of dimension " +
+                       std::to_string(d) + ", which has " + std::to_string(blocks) + " (" +
+                       std::to_string(block.array.dims[d]) + " in blocks of " + std::to_string(size) + ")";
+        const bool elements = size > 1 && index > 0 && index % size == 0;
+        lint.cause = elements ? "An index map counts in blocks; this one seems to count in elements."
+                              : "An index map counts in blocks, from 0. A block outside of the array is other memory.";
+        lint.advice = elements ? "Leave the factor " + std::to_string(size) + " out, or use `pl.Element`."
+                               : "Make the grid end with the array: `pl.cdiv(" + std::to_string(block.array.dims[d]) +
+                                     ", " + std::to_string(size) + ")` steps.";
+        break;
+      }
+    }
+  }
+
+  // The grid visits only part of an output.
+  void CheckCoverage() {
     int output = -1;
     for (size_t i = 0; i < call_.blocks.size(); ++i) {
       const BlockMapping& block = call_.blocks[i];
       if (!block.is_output) continue;
       ++output;
-      if (!block.has_index_map || !InVmem(block) || block.block.size() != block.array.dims.size()) continue;
       const bool aliased = std::any_of(call_.aliases.begin(), call_.aliases.end(),
                                        [&](const auto& alias) { return alias.second == output; });
       if (aliased) continue;  // what is not written keeps the input's values
-      // A large grid is only sampled, at its corners too: enough for maps that are affine.
-      if (steps > 256) {
-        const auto map = cost::IndexMap::Compile(block.index_map, call_.grid.size());
-        if (!map || map->affine() == nullptr) continue;
-      }
-      const auto uses = kernels::AnalyzeBlock(call_, block);
+      const auto uses = ExactUses(block);
       for (size_t d = 0; d < uses.size(); ++d) {
+        if (!uses[d].known || !IsCounted(block.block[d])) continue;
         const int64_t size = block.block[d].size;
-        if (!uses[d].known || size <= 0 ||
-            (block.block[d].kind != BlockDim::Kind::kBlocked && block.block[d].kind != BlockDim::Kind::kSqueezed)) {
-          continue;
-        }
         const int64_t blocks = (block.array.dims[d] + size - 1) / size;
         if (uses[d].first <= 0 && uses[d].last >= blocks - 1) continue;
         Diagnostic& lint = Add("D17", "grid-short", Severity::kError, places_.Argument(call_, "grid"));
@@ -333,7 +381,8 @@ class CallLinter {
   const LintPlaces& places_;
   const cost::Chip& chip_;
   std::vector<Diagnostic>& found_;
-  std::vector<size_t> grid_free_;  // legal blocks that are parts of their arrays in a call without a grid
+  std::map<std::string, std::string> said_;  // place, block and array of an illegal block -> operands named so far
+  std::vector<size_t> grid_free_;            // legal blocks that are parts of their arrays in a call without a grid
 };
 
 }  // namespace

@@ -13,10 +13,10 @@
 
 namespace kernelwright::diagnose {
 
-// D01, D02, D03 (block shapes), D13 (dimension_semantics), D17 (grid too short), D22 (parts without a grid), D82
-// (SMEM), D83 (empty operand), D90, D91, D92 (VMEM: above the limit, above what the chip has, scratch alone), D93
-// (limit above the chip), D94 (buffers). `texts`: path -> text of the user's files, for the places. Kernel bodies are
-// not needed. In the order of the calls.
+// D01, D02, D03 (block shapes), D13 (dimension_semantics), D14 (map beyond the array), D17 (grid too short), D22 (parts
+// without a grid), D82 (SMEM), D83 (empty operand), D90, D91, D92 (VMEM: above the limit, above what the chip has,
+// scratch alone), D93 (limit above the chip), D94 (buffers). `texts`: path -> text of the user's files, for the places.
+// Kernel bodies are not needed. In the order of the calls.
 std::vector<Diagnostic> LintBlocks(const std::vector<PallasCall>& calls,
                                    const std::map<std::string, std::string>& texts, const cost::Chip& chip);
 

@@ -55,6 +55,14 @@ class Linter {
     int ref = -1;
   };
 
+  // Marks `place`, a part of the call, and names the operation beside it.
+  Diagnostic& AddAt(Place place, std::string id, std::string name, const Operation& operation, std::string what) {
+    found_.push_back(MakeLint(std::move(id), std::move(name), Severity::kError, std::move(place), ""));
+    const Place inner = places_.Operation(call_, operation);
+    if (!(inner == found_.back().place)) found_.back().related.push_back({inner, std::move(what)});
+    return found_.back();
+  }
+
   Diagnostic& Add(std::string id, std::string name, Severity severity, const Operation& operation) {
     found_.push_back(MakeLint(std::move(id), std::move(name), severity, places_.Operation(call_, operation), ""));
     if (call_.spans.size() > 0) {
@@ -167,7 +175,8 @@ class Linter {
         return false;
       });
       if (!dead || branch == nullptr) continue;
-      Diagnostic& d = Add("D33", "store-never", Severity::kError, *writes_[r].front().operation);
+      Diagnostic& d = AddAt(places_.Operation(call_, *branch->operation), "D33", "store-never",
+                            *writes_[r].front().operation, "the store");
       d.message = Name(static_cast<int>(r)) + " is stored only under a condition that holds in no step of the grid " +
                   ShapeText(call_.grid);
       d.cause =
@@ -201,7 +210,8 @@ class Linter {
         break;
       }
       case StepFinding::Kind::kRevisited: {
-        Diagnostic& d = Add("D15", "revisit", Severity::kError, *finding.operation);
+        const auto block = static_cast<size_t>(refs_[static_cast<size_t>(finding.ref)].block);
+        Diagnostic& d = AddAt(places_.Block(call_, block), "D15", "revisit", *finding.operation, ref + " is read here");
         d.message = "the block of " + ref + " was left and is visited again" + StepText(finding) +
                     "; what it held is not there any more";
         d.cause = "A block of an output is written back when the grid goes on to another one, and is not read again.";
@@ -209,7 +219,8 @@ class Linter {
         break;
       }
       case StepFinding::Kind::kCarried: {
-        Diagnostic& d = Add("D16", "parallel-reduction", Severity::kError, *finding.operation);
+        Diagnostic& d = AddAt(places_.Argument(call_, "dimension_semantics"), "D16", "parallel-reduction",
+                              *finding.operation, ref + " is summed here");
         d.message =
             ref + " is summed over axis " + std::to_string(finding.axis) + " of the grid, which is \"parallel\"";
         d.cause = "Steps of a parallel axis may run on two cores at once, each with its own part of the sum.";

@@ -86,9 +86,16 @@ TEST(KernelLint, Print) {
     const auto graph = nlohmann::json::parse(line);
     const Graph main = GraphOf(graph["main"]);
     std::cout << graph["name"].get<std::string>() << "\n";
+    std::map<std::string, std::string> texts;
+    for (const auto& file : graph.value("files", std::vector<std::string>())) {
+      std::ifstream source(file);
+      std::stringstream text;
+      text << source.rdbuf();
+      texts[file] = text.str();
+    }
     for (const PallasCall* call : FindPallasCalls(main)) {
-      auto found = LintBlocks({*call}, {}, V6e());
-      for (Diagnostic& d : LintKernel(*call, {}, &V6e())) found.push_back(std::move(d));
+      auto found = LintBlocks({*call}, texts, V6e());
+      for (Diagnostic& d : LintKernel(*call, texts, &V6e())) found.push_back(std::move(d));
       for (const Diagnostic& d : found) {
         std::cout << "  " << d.id << " " << SeverityName(d.severity) << " " << d.place.line << " " << d.message << "\n";
       }
