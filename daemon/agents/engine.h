@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "daemon/agents/check.h"
+#include "daemon/agents/profile_request.h"
 #include "daemon/base/deadline.h"
 #include "daemon/base/status.h"
 
@@ -140,11 +141,14 @@ class Engine {
   // check of the same `document` that is in progress is ended, with kCancelled as its failure. Nothing is stored.
   virtual Expected<CheckResult> Check(const CheckRequest& request, const OnCheckStage& on_stage,
                                       std::stop_token stop) = 0;
+  // Compiles and profiles a function; blocks for seconds to minutes, ends early with kCancelled when `stop` is
+  // requested. Nothing is stored but the compile. An error is what keeps every chip from being profiled.
+  virtual Expected<ProfileReply> Profile(const ProfileRequest& request, std::stop_token stop) = 0;
   virtual Expected<EngineStatus> GetStatus() = 0;
   // Events with a number above `since`, of one run or (empty) of all; with `follow` also those to come.
   virtual Expected<std::unique_ptr<EventStream>> Subscribe(const std::string& run, uint64_t since, bool follow) = 0;
-  // Interrupts the runs (they can be resumed) and checks, ends every child process, waits for them and wakes all streams. The
-  // engine refuses work after it. Safe to call twice.
+  // Interrupts the runs (they can be resumed) and checks, ends every child process, waits for them and wakes all
+  // streams. The engine refuses work after it. Safe to call twice.
   virtual void Shutdown() = 0;
 };
 

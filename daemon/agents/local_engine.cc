@@ -13,6 +13,7 @@
 #include "daemon/agents/check_run.h"
 #include "daemon/agents/doctor.h"
 #include "daemon/agents/optimize_run.h"
+#include "daemon/agents/profile_run.h"
 #include "daemon/agents/run_events.h"
 #include "daemon/agents/run_request_json.h"
 #include "daemon/base/process_identity.h"
@@ -115,8 +116,8 @@ class LocalEngine : public Engine {
   Expected<std::vector<DoctorItem>> Doctor(const DoctorOptions& options, std::stop_token stop) override {
     return RunDoctor(options, *parts_.toolchains, parts_.chips, *parts_.store, stop);
   }
-  Expected<CheckResult> Check(const CheckRequest& request, const OnCheckStage& on_stage,
-                              std::stop_token stop) override;
+  Expected<CheckResult> Check(const CheckRequest& request, const OnCheckStage& on_stage, std::stop_token stop) override;
+  Expected<ProfileReply> Profile(const ProfileRequest& request, std::stop_token stop) override;
   Expected<EngineStatus> GetStatus() override;
   Expected<std::unique_ptr<EventStream>> Subscribe(const std::string& run, uint64_t since, bool follow) override;
   void Shutdown() override;
@@ -455,6 +456,22 @@ Expected<CheckResult> LocalEngine::Check(const CheckRequest& request, const OnCh
   auto result = RunCheck(inputs, *parts_.toolchains, on_stage, seat->stop());
   if (result) checks_.Learn(request, *result);
   return result;
+}
+
+Expected<ProfileReply> LocalEngine::Profile(const ProfileRequest& request, std::stop_token stop) {
+  auto chips = ResolveChips(request.chips);
+  if (!chips) return Fail(chips.error());
+  ProfileInputs inputs;
+  inputs.request = request;
+  inputs.chips = *std::move(chips);
+  inputs.build = parts_.build;
+  if (!request.against_chip.empty()) {
+    auto against = ResolveChips({request.against_chip});
+    if (!against) return Fail(against.error());
+    if (against->size() != 1) return Fail(ErrorKind::kUsage, "a profile is compared with one chip", "--against");
+    inputs.against_chip = against->front();
+  }
+  return RunProfile(inputs, *parts_.toolchains, parts_.cache.get(), std::move(stop));
 }
 
 Expected<EngineStatus> LocalEngine::GetStatus() {

@@ -51,6 +51,7 @@ CLI::Option* AddDuration(CLI::App* command, const char* name, double* seconds, c
 // One function per command, each in its own file; they add the command to the program.
 void AddOptimize(CLI::App* program, Context* context);  // and tune
 void AddCheck(CLI::App* program, Context* context);
+void AddProfile(CLI::App* program, Context* context);
 void AddRuns(CLI::App* program, Context* context);
 void AddDoctor(CLI::App* program, Context* context);
 void AddServe(CLI::App* program, Context* context);

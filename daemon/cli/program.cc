@@ -61,12 +61,14 @@ int RunProgram(int argc, char** argv, MakeEngineFunction make_engine) {
       "Examples:\n"
       "  kernelwright optimize matmul.py::matmul --chip v5e\n"
       "  kernelwright check matmul.py --chip all\n"
+      "  kernelwright profile matmul.py::matmul --html profile.html\n"
       "  kernelwright runs list\n"
       "  kernelwright doctor\n"
       "Exit codes: 0 a result, 1 the user's code or every candidate failed, 2 wrong usage,\n"
       "3 something is missing in the environment, 4 cancelled or a limit reached, 5 our own fault.");
   AddOptimize(&program, &context);
   AddCheck(&program, &context);
+  AddProfile(&program, &context);
   AddRuns(&program, &context);
   AddDoctor(&program, &context);
   AddServe(&program, &context);

@@ -51,8 +51,9 @@ class Client {
   virtual Expected<std::vector<agents::DoctorItem>> Doctor(const agents::DoctorOptions& options,
                                                            std::stop_token stop) = 0;
   // Calls `on_stage` for each stage as it ends; see Engine::Check.
-  virtual Expected<agents::CheckResult> Check(const agents::CheckRequest& request,
-                                              const agents::OnCheckStage& on_stage, std::stop_token stop) = 0;
+  virtual Expected<agents::CheckResult> Check(const agents::CheckRequest& request, const agents::OnCheckStage& on_stage,
+                                              std::stop_token stop) = 0;
+  virtual Expected<agents::ProfileReply> Profile(const agents::ProfileRequest& request, std::stop_token stop) = 0;
   virtual Expected<ServiceStatus> GetStatus() = 0;
 };
 

@@ -9,6 +9,7 @@
 #include "daemon/service/grpc_service.h"
 #include "daemon/service/marshal.h"
 #include "daemon/service/marshal_check.h"
+#include "daemon/service/marshal_profile.h"
 #include "daemon/service/wire_status.h"
 #include "kernelwright/v1/session.grpc.pb.h"
 
@@ -193,6 +194,15 @@ class GrpcClientImpl final : public GrpcClient {
     if (Status ended = FromWire(reader->Finish(), "Check"); !ended.ok()) return Fail(ended);
     if (!result) return Fail(ErrorKind::kInternal, "the daemon ended the check without a result", "Check");
     return *std::move(result);
+  }
+
+  Expected<agents::ProfileReply> Profile(const agents::ProfileRequest& request, std::stop_token stop) override {
+    grpc::ClientContext context;
+    Prepare(&context);
+    const std::stop_callback cancel(stop, [&context] { context.TryCancel(); });
+    v1::ProfileReply reply;
+    if (Status s = FromWire(stub_->Profile(&context, ToProto(request), &reply), "Profile"); !s.ok()) return Fail(s);
+    return FromProto(std::move(reply));
   }
 
   Expected<ServiceStatus> GetStatus() override {

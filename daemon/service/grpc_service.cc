@@ -11,6 +11,7 @@
 #include "daemon/service/check_reactor.h"
 #include "daemon/service/marshal.h"
 #include "daemon/service/memory.h"
+#include "daemon/service/profile_reactor.h"
 #include "daemon/service/reactors.h"
 #include "daemon/service/wire_status.h"
 
@@ -181,6 +182,14 @@ grpc::ServerWriteReactor<v1::CheckEvent>* GrpcService::Check(grpc::CallbackServe
   std::optional<Activity::Call> call = activity_->Begin(Activity::Kind::kWork);
   if (!call) return RefuseCheck(ToWire(ClosingStatus()));
   return ServeCheck(engine_, *request, std::move(*call));
+}
+
+grpc::ServerUnaryReactor* GrpcService::Profile(grpc::CallbackServerContext* context, const v1::ProfileRequest* request,
+                                               v1::ProfileReply* reply) {
+  if (grpc::Status checked = CheckToken(*context); !checked.ok()) return RefuseDoctor(checked);
+  std::optional<Activity::Call> call = activity_->Begin(Activity::Kind::kWork);
+  if (!call) return RefuseDoctor(ToWire(ClosingStatus()));
+  return ServeProfile(engine_, *request, reply, std::move(*call));
 }
 
 grpc::ServerUnaryReactor* GrpcService::Doctor(grpc::CallbackServerContext* context, const v1::DoctorRequest* request,

@@ -20,11 +20,11 @@ inline constexpr const char* kSelfKey = "kernelwright-self";
 // `where` of the error of a call that a closing daemon turned away; nothing was done, so the call can be made again.
 inline constexpr const char* kClosingWhere = "daemon";
 
-// Events, checks and the doctor are served by callbacks, because only those tell at once that a client has left; the rest is
-// short and synchronous.
-class GrpcService final
-    : public v1::Kernelwright::WithCallbackMethod_WatchEvents<v1::Kernelwright::WithCallbackMethod_Doctor<
-          v1::Kernelwright::WithCallbackMethod_Check<v1::Kernelwright::Service>>> {
+// Events, checks and the doctor are served by callbacks, because only those tell at once that a client has left; the
+// rest is short and synchronous.
+class GrpcService final : public v1::Kernelwright::WithCallbackMethod_WatchEvents<
+                              v1::Kernelwright::WithCallbackMethod_Doctor<v1::Kernelwright::WithCallbackMethod_Check<
+                                  v1::Kernelwright::WithCallbackMethod_Profile<v1::Kernelwright::Service>>>> {
  public:
   // `identity` has the token and the cookie; `on_stop` is called when a client asked the daemon to end and it may.
   GrpcService(agents::Engine* engine, Activity* activity, Discovery identity, std::function<void()> on_stop)
@@ -48,6 +48,8 @@ class GrpcService final
                                    v1::DoctorReply* reply) override;
   grpc::ServerWriteReactor<v1::CheckEvent>* Check(grpc::CallbackServerContext* context,
                                                   const v1::CheckRequest* request) override;
+  grpc::ServerUnaryReactor* Profile(grpc::CallbackServerContext* context, const v1::ProfileRequest* request,
+                                    v1::ProfileReply* reply) override;
   grpc::Status GetStatus(grpc::ServerContext* context, const v1::StatusRequest* request,
                          v1::StatusReply* reply) override;
   grpc::Status StopDaemon(grpc::ServerContext* context, const v1::StopRequest* request, v1::StopReply* reply) override;

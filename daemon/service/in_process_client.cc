@@ -53,6 +53,9 @@ class InProcessClient final : public Client {
                                       std::stop_token stop) override {
     return engine_->Check(request, on_stage, std::move(stop));
   }
+  Expected<agents::ProfileReply> Profile(const agents::ProfileRequest& request, std::stop_token stop) override {
+    return engine_->Profile(request, std::move(stop));
+  }
   Expected<ServiceStatus> GetStatus() override {
     auto status = engine_->GetStatus();
     if (!status) return Fail(status.error());

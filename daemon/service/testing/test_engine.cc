@@ -191,6 +191,14 @@ Expected<agents::CheckResult> TestEngine::Check(const agents::CheckRequest& requ
   return result;
 }
 
+Expected<agents::ProfileReply> TestEngine::Profile(const agents::ProfileRequest& request, std::stop_token stop) {
+  if (request.file.ends_with("missing.py")) {
+    return Fail(ErrorKind::kNotFound, "no such file", request.file, "Check the path.");
+  }
+  if (stop.stop_requested()) return Fail(ErrorKind::kCancelled, "the profile was cancelled");
+  return agents::ProfileReply{"{\"file\": \"" + request.file + "\"}", request.want_html ? "<html>" : "", 0};
+}
+
 Expected<agents::EngineStatus> TestEngine::GetStatus() {
   const std::lock_guard lock(mutex_);
   agents::EngineStatus status;

@@ -41,6 +41,7 @@ class TestEngine : public agents::Engine {
   Expected<std::vector<agents::DoctorItem>> Doctor(const agents::DoctorOptions& options, std::stop_token stop) override;
   Expected<agents::CheckResult> Check(const agents::CheckRequest& request, const agents::OnCheckStage& on_stage,
                                       std::stop_token stop) override;
+  Expected<agents::ProfileReply> Profile(const agents::ProfileRequest& request, std::stop_token stop) override;
   Expected<agents::EngineStatus> GetStatus() override;
   Expected<std::unique_ptr<agents::EventStream>> Subscribe(const std::string& run, uint64_t since,
                                                            bool follow) override;
