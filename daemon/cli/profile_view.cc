@@ -206,7 +206,11 @@ std::string Against(const json& chip, const Style& style) {
   for (const json& kernel : List(against, "kernels")) {
     const double now = Number(kernel, "milliseconds");
     const double then = Number(kernel, "against_milliseconds");
-    if (now <= 0 && then <= 0) continue;
+    // The parts around the kernels take next to nothing.
+    if (std::max(now, then) <
+        0.005 * std::max(Number(against, "estimate_ms"), Number(against, "against_estimate_ms"))) {
+      continue;
+    }
     const std::string name = Text(kernel, "name");
     text += "  " + PadWidth(name.empty() ? Text(kernel, "against_name") : name, 16) + " " +
             fmt::format("{:>8} against {:>8}\n", FormatMilliseconds(now), FormatMilliseconds(then));
@@ -219,7 +223,7 @@ std::string Against(const json& chip, const Style& style) {
     const double number = Number(line, "line");
     const double other = Number(line, "against_line");
     const auto shown = [](double n) { return n > 0 ? fmt::format("{:.0f}", n) : std::string("–"); };
-    text += fmt::format("  {:>8} against {:>8}  {:>4} {:>4}  ", FormatMilliseconds(now), FormatMilliseconds(then),
+    text += fmt::format("  {:>8} against {:>8}  line {:>4} {:>4}  ", FormatMilliseconds(now), FormatMilliseconds(then),
                         shown(number), shown(other)) +
             (number == 0 && other == 0 ? "(no line)" : FitWidth(SanitizeUtf8(Text(line, "source")), 64)) + "\n";
   }

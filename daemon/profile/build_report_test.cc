@@ -69,10 +69,11 @@ TEST_P(OnEveryChip, ASettledStepOfAMatmul) {
   EXPECT_GT(step.units.at("load"), 0);
   const Timeline& timeline = step.timeline;
   EXPECT_LE(timeline.lines.size(), kTimelineSlices);
-  EXPECT_NEAR(timeline.slice_cycles * static_cast<double>(timeline.lines.size()), step.cycles, 1e-6);
+  EXPECT_NEAR(timeline.slice_cycles * static_cast<double>(timeline.lines.size()), timeline.cycles, 1e-6);
+  EXPECT_NEAR(timeline.cycles, step.cycles * timeline.steps, 1e-6);
   double waits = 0;
   for (const double part : timeline.units.at("wait")) waits += part * timeline.slice_cycles;
-  EXPECT_NEAR(waits, step.wait_cycles, 1e-6 * step.cycles + 1e-9);
+  EXPECT_NEAR(waits, step.wait_cycles * timeline.steps, 1e-6 * timeline.cycles + 1e-9);
   EXPECT_FALSE(timeline.copies.empty());
 }
 

@@ -116,7 +116,7 @@ std::string TimelineSvg(const Step& step, const std::string& anchor) {
     top += kRow;
   }
   const auto x = [&](double cycle) {
-    return kLeft + std::clamp(cycle / std::max(step.cycles, 1.0), 0.0, 1.0) * (kRight - kLeft);
+    return kLeft + std::clamp(cycle / std::max(timeline.cycles, 1.0), 0.0, 1.0) * (kRight - kLeft);
   };
   if (copies > 0) svg += Text(kLeft - 8, top + 14, "copies", "s", "end");
   top += 8;
@@ -124,11 +124,14 @@ std::string TimelineSvg(const Step& step, const std::string& anchor) {
     const Timeline::Copy& copy = timeline.copies[i];
     svg += Rect("o", x(copy.start), top, x(copy.done) - x(copy.start), 5, "",
                 Bytes(copy.bytes) + " copied from cycle " + Fixed(copy.start, 0) + " to " + Fixed(copy.done, 0) +
-                    (copy.done > step.cycles ? ", in a later step" : ""));
+                    (copy.done > timeline.cycles ? ", in a later step" : ""));
     top += 8;
   }
   svg += Text(kLeft, bottom + 18, "0", "s", "middle");
-  svg += Text(kRight, bottom + 18, Fixed(step.cycles, 0) + " cycles", "s", "end");
+  svg += Text(kRight, bottom + 18,
+              Fixed(timeline.cycles, 0) + " cycles" +
+                  (timeline.steps > 1 ? ", " + std::to_string(timeline.steps) + " steps" : ""),
+              "s", "end");
   return svg + "</svg>";
 }
 

@@ -51,13 +51,15 @@ struct VmemMap {
   int64_t physical = 0;
 };
 
-// What the units do during one step, in equal slices of time.
+// What the units do during a settled step, in equal slices of time.
 struct Timeline {
   struct Copy {
-    double start = 0;  // cycles from the start of the step
+    double start = 0;  // cycles from the start
     double done = 0;
     double bytes = 0;
   };
+  double cycles = 0;  // whole length
+  int steps = 1;      // that it shows: more than one where long and short steps alternate
   double slice_cycles = 0;
   // Unit -> busy part of each slice, 0 to 1: issue slots used of those there are. "wait" is time spent waiting.
   std::map<std::string, std::vector<double>> units;
@@ -65,7 +67,8 @@ struct Timeline {
   std::vector<Copy> copies;
 };
 
-// One round of a kernel's outermost loop when it has settled: for a grid, one grid step.
+// One round of a kernel's outermost loop when it has settled: for a grid, one grid step. The mean of the steps that the
+// timeline shows.
 struct Step {
   double cycles = 0;  // as replayed
   double busy_cycles = 0;

@@ -88,7 +88,9 @@ json StepToJson(const std::optional<Step>& step) {
           {"scalar_only_share", Round(step->scalar_only_share)},
           {"bound", cost::BoundName(step->bound)},
           {"timeline",
-           {{"slice_cycles", Round(step->timeline.slice_cycles)},
+           {{"cycles", Round(step->timeline.cycles)},
+            {"steps", step->timeline.steps},
+            {"slice_cycles", Round(step->timeline.slice_cycles)},
             {"units", units},
             {"lines", step->timeline.lines},
             {"copies", copies}}}};

@@ -40,7 +40,15 @@ ProfileReport CastsReport() {
   return Report("v5e", "casts", &program);
 }
 
-TEST(ReportJsonTest, Golden) { ExpectGolden("casts.json", ReportToJson(CastsReport()).dump(1) + "\n"); }
+TEST(ReportJsonTest, Golden) {
+  json object = ReportToJson(CastsReport());
+  // The slices are compared by the page's golden file, in a form that people can read.
+  for (json& kernel : object["kernels"]) {
+    if (kernel["step"].is_object()) kernel["step"]["timeline"].erase("units");
+    if (kernel["step"].is_object()) kernel["step"]["timeline"].erase("lines");
+  }
+  ExpectGolden("casts.json", object.dump(1) + "\n");
+}
 
 TEST(ReportJsonTest, HasTheFieldsOfTheContract) {
   const json object = ReportToJson(CastsReport());

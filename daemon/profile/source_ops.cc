@@ -25,14 +25,27 @@ SourceOps::SourceOps(const Program* program) {
 }
 
 void SourceOps::Add(const Graph& graph) {
+  for (const GraphValue& value : graph.inputs) dims_[value.id] = value.type.dims;
+  for (const GraphConstant& constant : graph.constants) dims_[constant.value] = constant.type.dims;
   for (const Operation& operation : graph.operations) Add(operation);
 }
 
 void SourceOps::Add(const Operation& operation) {
+  // Element-wise operations stretch operands of size 1 without an operation that says so.
+  bool stretches = false;
+  if (operation.outputs.size() == 1 && operation.name != "dot_general" && operation.pallas.empty()) {
+    const std::vector<int64_t>& result = operation.outputs.front().type.dims;
+    for (const Operand& operand : operation.inputs) {
+      const auto found = operand.value ? dims_.find(*operand.value) : dims_.end();
+      stretches |= found != dims_.end() && found->second.size() == result.size() && found->second != result;
+    }
+  }
+  for (const GraphValue& value : operation.outputs) dims_[value.id] = value.type.dims;
   const auto span = std::find_if(operation.spans.begin(), operation.spans.end(), IsUserFrame);
   if (span != operation.spans.end()) {
     std::set<std::string>& names = lines_[{span->file, span->line}];
     names.insert(operation.name);
+    if (stretches) names.insert("broadcast_in_dim");
     // A product whose result has another type than its operands converts as well.
     if (operation.name == "dot_general" && !operation.outputs.empty()) names.insert("convert_element_type");
   }

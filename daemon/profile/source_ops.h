@@ -2,10 +2,12 @@
 // for from one that the compiler added.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "daemon/kernels/program.h"
 
@@ -26,6 +28,7 @@ class SourceOps {
   void Add(const Graph& graph);
   void Add(const Operation& operation);
   std::map<std::pair<std::string, int>, std::set<std::string>> lines_;  // operation names
+  std::map<uint32_t, std::vector<int64_t>> dims_;                       // of the values seen so far
 };
 
 }  // namespace kernelwright::profile

@@ -1,4 +1,4 @@
-// The blocks, waits and copies of the round are laid out in time again, bundle by bundle: a wait lies in front of its
+// The blocks, waits and copies of the rounds are laid out in time again, bundle by bundle: a wait lies in front of its
 // bundle and pushes the rest back.
 #include "daemon/profile/step.h"
 
@@ -15,6 +15,9 @@ namespace kernelwright::profile {
 namespace {
 
 using compiler::Unit;
+
+constexpr size_t kFilling = 2;         // rounds at the start that are not looked at
+constexpr double kCloseEnough = 0.03;  // of the mean length
 
 constexpr std::array kShownUnits = {Unit::kMxu,  Unit::kVpu,   Unit::kXlu,   Unit::kEup,
                                     Unit::kLoad, Unit::kStore, Unit::kScalar};
@@ -33,40 +36,69 @@ int64_t LoopBundles(const cost::UnitDetail& unit, uint32_t header) {
   return bundles;
 }
 
-const cost::RoundRecord* ChooseRound(const cost::UnitDetail& unit) {
-  std::map<uint32_t, std::vector<const cost::RoundRecord*>> loops;
+using Rounds = std::vector<const cost::RoundRecord*>;
+
+int64_t Length(const cost::RoundRecord& round) { return round.end - round.start; }
+
+// The recorded rounds of the loop that takes the most time, in order.
+Rounds RoundsOfMainLoop(const cost::UnitDetail& unit) {
+  std::map<uint32_t, Rounds> loops;
   for (const cost::RoundRecord& round : unit.rounds) {
     if (!round.truncated && round.end > round.start) loops[round.header].push_back(&round);
   }
-  std::vector<const cost::RoundRecord*>* best = nullptr;
+  Rounds best;
   int64_t most = -1;
   for (auto& [header, rounds] : loops) {
     if (const int64_t bundles = LoopBundles(unit, header); bundles > most) {
       most = bundles;
-      best = &rounds;
+      best = std::move(rounds);
     }
   }
-  if (best == nullptr) return nullptr;
-  // By length, and of equal ones the latest: it is the most settled.
-  std::stable_sort(best->begin(), best->end(), [](const cost::RoundRecord* a, const cost::RoundRecord* b) {
-    return a->end - a->start < b->end - b->start;
-  });
-  const int64_t median = (*best)[best->size() / 2]->end - (*best)[best->size() / 2]->start;
-  const cost::RoundRecord* chosen = nullptr;
-  for (const cost::RoundRecord* round : *best) {
-    if (round->end - round->start == median) chosen = round;
-  }
-  return chosen;
+  return best;
 }
 
-// Lays the round out and fills the step's counts and its timeline.
+// Consecutive rounds that stand for all: the fewest whose mean length is that of all recorded ones. Buffers that are
+// used in turn make a long and a short round alternate, which only a pair of them shows.
+Rounds ChooseRounds(const cost::UnitDetail& unit) {
+  Rounds rounds = RoundsOfMainLoop(unit);
+  // The pipeline fills in the first ones.
+  if (rounds.size() > 2 * kFilling) rounds.erase(rounds.begin(), rounds.begin() + kFilling);
+  if (rounds.empty()) return rounds;
+  double mean = 0;
+  for (const cost::RoundRecord* round : rounds) mean += static_cast<double>(Length(*round));
+  mean /= static_cast<double>(rounds.size());
+  Rounds closest;
+  double least = -1;
+  for (const size_t width : {1, 2, 4}) {
+    for (size_t i = 0; i + width <= rounds.size(); ++i) {
+      double length = 0;
+      bool consecutive = true;
+      for (size_t j = i; j < i + width; ++j) {
+        consecutive &= j == i || rounds[j]->start == rounds[j - 1]->end;
+        length += static_cast<double>(Length(*rounds[j]));
+      }
+      const double distance = std::abs(length / static_cast<double>(width) - mean) / mean;
+      // Of equally good ones the latest is the most settled.
+      if (consecutive && (least < 0 || distance <= least)) {
+        least = distance;
+        closest.assign(rounds.begin() + static_cast<std::ptrdiff_t>(i),
+                       rounds.begin() + static_cast<std::ptrdiff_t>(i + width));
+      }
+    }
+    if (least >= 0 && least < kCloseEnough) break;
+  }
+  return closest;
+}
+
+// Lays the rounds out and fills the step's counts, which are per round, and its timeline, which shows all of them.
 class Layout {
  public:
-  Layout(const cost::UnitDetail& unit, const cost::Chip& chip, const cost::RoundRecord& round)
-      : unit_(unit), source_(*unit.source), chip_(chip), round_(round) {
-    const double cycles = static_cast<double>(round.end - round.start) / cost::kTicksPerCycle;
+  Layout(const cost::UnitDetail& unit, const cost::Chip& chip, const Rounds& rounds)
+      : unit_(unit), source_(*unit.source), chip_(chip), rounds_(rounds), start_(rounds.front()->start) {
+    const double cycles = static_cast<double>(rounds.back()->end - start_) / cost::kTicksPerCycle;
     const auto slices = static_cast<size_t>(std::clamp(cycles, 1.0, static_cast<double>(kTimelineSlices)));
-    step_.cycles = cycles;
+    step_.timeline.cycles = cycles;
+    step_.timeline.steps = static_cast<int>(rounds.size());
     step_.timeline.slice_cycles = cycles / static_cast<double>(slices);
     for (const Unit shown : kShownUnits) step_.timeline.units[compiler::UnitName(shown)].assign(slices, 0);
     step_.timeline.units["wait"].assign(slices, 0);
@@ -75,33 +107,37 @@ class Layout {
   }
 
   Step Run() {
-    size_t wait = 0;
-    for (const cost::RoundRecord::Block& block : round_.blocks) {
-      const cost::ScalarBlock& bundles = unit_.program.blocks[block.block];
-      int64_t time = block.start;
-      for (uint32_t b = bundles.bundle_begin; b < bundles.bundle_end; ++b) {
-        for (; wait < round_.waits.size() && round_.waits[wait].start == time &&
-               unit_.program.ops[round_.waits[wait].op].bundle == b;
-             ++wait) {
-          AddWait(time, round_.waits[wait].ticks);
-          time += round_.waits[wait].ticks;
-        }
-        AddBundle(b, time);
-        time += cost::kTicksPerCycle;
-      }
-    }
-    for (const cost::RoundRecord::Copy& copy : round_.copies) {
-      if (unit_.program.ops[copy.op].path == cost::DmaPath::kLocal) continue;
-      const double factor = unit_.program.ops[copy.op].path == cost::DmaPath::kHbmToHbm ? 2 : 1;
-      step_.dma_bytes += static_cast<double>(copy.bytes) * factor;
-      step_.timeline.copies.push_back({CyclesAt(copy.start), CyclesAt(copy.done), static_cast<double>(copy.bytes)});
-    }
+    for (const cost::RoundRecord* round : rounds_) AddRound(*round);
     Finish();
     return std::move(step_);
   }
 
  private:
-  double CyclesAt(int64_t time) const { return static_cast<double>(time - round_.start) / cost::kTicksPerCycle; }
+  void AddRound(const cost::RoundRecord& round) {
+    size_t wait = 0;
+    for (const cost::RoundRecord::Block& block : round.blocks) {
+      const cost::ScalarBlock& bundles = unit_.program.blocks[block.block];
+      int64_t time = block.start;
+      for (uint32_t b = bundles.bundle_begin; b < bundles.bundle_end; ++b) {
+        for (; wait < round.waits.size() && round.waits[wait].start == time &&
+               unit_.program.ops[round.waits[wait].op].bundle == b;
+             ++wait) {
+          AddWait(time, round.waits[wait].ticks);
+          time += round.waits[wait].ticks;
+        }
+        AddBundle(b, time);
+        time += cost::kTicksPerCycle;
+      }
+    }
+    for (const cost::RoundRecord::Copy& copy : round.copies) {
+      const cost::DmaPath path = unit_.program.ops[copy.op].path;
+      if (path == cost::DmaPath::kLocal) continue;
+      step_.dma_bytes += static_cast<double>(copy.bytes) * (path == cost::DmaPath::kHbmToHbm ? 2 : 1);
+      step_.timeline.copies.push_back({CyclesAt(copy.start), CyclesAt(copy.done), static_cast<double>(copy.bytes)});
+    }
+  }
+
+  double CyclesAt(int64_t time) const { return static_cast<double>(time - start_) / cost::kTicksPerCycle; }
 
   size_t SliceAt(double cycle) const {
     const auto slice = static_cast<size_t>(std::max(0.0, cycle / step_.timeline.slice_cycles));
@@ -150,6 +186,11 @@ class Layout {
       for (auto& [unit, used] : step_.units) used /= step_.busy_cycles;
       step_.scalar_only_share = scalar_only_ / step_.busy_cycles;
     }
+    const auto rounds = static_cast<double>(rounds_.size());
+    step_.cycles = step_.timeline.cycles / rounds;
+    for (double* amount : {&step_.busy_cycles, &step_.wait_cycles, &step_.dma_bytes, &step_.products}) {
+      *amount /= rounds;
+    }
     for (auto& [unit, busy] : step_.timeline.units) {
       for (double& part : busy) part = std::min(part, 1.0);
     }
@@ -167,7 +208,8 @@ class Layout {
   const cost::UnitDetail& unit_;
   const compiler::BundleProgram& source_;
   const cost::Chip& chip_;
-  const cost::RoundRecord& round_;
+  const Rounds& rounds_;
+  const int64_t start_;
   Step step_;
   double scalar_only_ = 0;
   std::vector<std::map<int, int>> votes_;  // by slice: line -> operations
@@ -211,9 +253,9 @@ int SlotsPerCycle(const cost::Chip& chip, compiler::Unit unit) {
 
 std::optional<Step> SettledStep(const cost::UnitDetail& unit, const cost::Chip& chip,
                                 const cost::ReplayTiming& timing) {
-  const cost::RoundRecord* round = ChooseRound(unit);
-  if (round == nullptr) return std::nullopt;
-  Step step = Layout(unit, chip, *round).Run();
+  const Rounds rounds = ChooseRounds(unit);
+  if (rounds.empty()) return std::nullopt;
+  Step step = Layout(unit, chip, rounds).Run();
   if (timing.bytes_per_cycle > 0) step.dma_cycles = step.dma_bytes / timing.bytes_per_cycle;
   step.mxu_cycles = step.products * timing.cycles_per_product;
   step.bound = BoundOf(step);

@@ -11,8 +11,9 @@ namespace kernelwright::profile {
 inline constexpr size_t kRecordedRounds = 16;
 inline constexpr size_t kTimelineSlices = 160;
 
-// The round of median length among those that the replay kept of the loop that takes the most time. Nothing when the
-// unit has no loop, or its rounds hold more than was kept.
+// The mean round of the loop that takes the most time: of those that the replay kept, one whose length is the mean of
+// all, or up to four consecutive ones where rounds of different lengths alternate. Nothing when the unit has no loop,
+// or its rounds hold more than was kept.
 std::optional<Step> SettledStep(const cost::UnitDetail& unit, const cost::Chip& chip, const cost::ReplayTiming& timing);
 
 // Issue slots of a unit in each cycle, 0 for units that have none of their own.
