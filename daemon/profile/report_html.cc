@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <string_view>
 
 #include "daemon/profile/advice.h"
@@ -122,6 +123,12 @@ class Page {
       most = std::max(most, line.share);
     }
     if (lines.empty()) return "";
+    // What advice points at is shown too, also where nothing was spent: the call that sets the blocks, say.
+    std::set<int> points;
+    for (const auto& [number, line] : lines) points.insert(number);
+    for (const Advice& advice : report_.advice) {
+      if (advice.file == source.path) points.insert(advice.lines.begin(), advice.lines.end());
+    }
     std::string html =
         "<h2>" + Escape(FileName(source.path)) +
         "</h2><div class=\"card code\"><table><thead><tr><th "
@@ -135,8 +142,8 @@ class Page {
       const std::string_view text = rest.substr(0, end);
       rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end + 1);
       ++number;
-      const auto near = lines.lower_bound(number - kAround);
-      if (near == lines.end() || near->first > number + kAround) {
+      const auto near = points.lower_bound(number - kAround);
+      if (near == points.end() || *near > number + kAround) {
         if (!gap) html += "<tr><td></td><td></td><td class=\"n\">…</td><td></td></tr>";
         gap = true;
         continue;
