@@ -169,7 +169,7 @@ A pattern is text with holes, `{name:kind}` or `{:kind}`; kinds are `word`, `int
 brackets) and `line`; `{{` is a brace. A template names what was captured, `{name}` or `{name|filter}`;
 filters are `size` (KiB), `block` (as in a BlockSpec) and `code`. Captures with a meaning: `operand` and
 `operand_kind` (which BlockSpec; gives `operand_name`), `block` and `array` (give `rounded`, the nearest
-legal block), `map_file` and `map_line`, `scratch`, `function`, `takes`.
+legal block), `map_file` and `map_line`, `scratch_shape`, `function`, `takes`.
 """
 
 

@@ -105,7 +105,12 @@ std::optional<Locator::Site> Locator::SiteOfSpans(const std::vector<SourceSpan>&
   for (const SourceSpan& span : spans) {
     const LocatedFile* file = FileOf(span.file);
     if (file == nullptr) continue;
-    if (const PallasCallSite* site = file->SiteAt(span.line, span.end_line)) return Site{file, site};
+    if (const PallasCallSite* site = file->SiteAt(span.line, span.end_line)) return Site(file, site);
+  }
+  for (const SourceSpan& span : spans) {
+    const LocatedFile* file = FileOf(span.file);
+    if (file == nullptr) continue;
+    if (const PallasCallSite* site = file->SiteThrough(span.line)) return Site(file, site);
   }
   return std::nullopt;
 }
@@ -127,10 +132,34 @@ std::optional<Locator::Site> Locator::SiteOf(const CodeError& error, const std::
   for (const auto& file : files_) {
     for (const PallasCallSite& candidate : file->sites()) {
       if (site) return std::nullopt;  // several: none of them is more likely
-      site = Site{file.get(), &candidate};
+      site.emplace(file.get(), &candidate);
     }
   }
   return site;
+}
+
+void Locator::AddTraced(Site& site, const CodeError& error, const PallasCall* call) const {
+  Node kernel;
+  if (call != nullptr) {
+    if (const LocatedFile* file = FileOf(call->kernel_span.file)) kernel = file->FunctionFrom(call->kernel_span.line);
+  }
+  // Python names functions in its texts with where they were defined: "outer.<locals>.<lambda>() takes …".
+  constexpr std::string_view kLocals = ".<locals>.";
+  std::string function;
+  if (const size_t locals = error.message.find(kLocals); locals != std::string::npos) {
+    const size_t start = error.message.find_last_of(" \"'(", locals);
+    function = error.message.substr(start == std::string::npos ? 0 : start + 1, locals - (start + 1));
+  }
+  site.written = site.site->Traced(kernel, std::move(function));
+}
+
+std::optional<Place> Locator::PlaceOfKernel(const Site& site) const {
+  const Node kernel = site.written.Kernel();
+  if (!kernel) return std::nullopt;
+  for (const auto& file : files_) {
+    if (file->Holds(kernel)) return file->PlaceOfHead(kernel);
+  }
+  return std::nullopt;
 }
 
 std::optional<Place> Locator::PrimitivePlace(const CodeError& error, const std::vector<PallasCall>& calls) const {
@@ -173,7 +202,7 @@ std::optional<Place> Locator::FramePlace(const CodeError& error, const std::vect
     if (frame.function.find("(callsite(") != std::string::npos) return true;  // a frame that jax read from the compiler
     const LocatedFile* file = FileOf(frame.file);
     if (site && file == site->file) {
-      if (const Node kernel = site->site->Kernel(); kernel && file->Covers(kernel, frame.line)) return true;
+      if (const Node kernel = site->written.Kernel(); kernel && file->Covers(kernel, frame.line)) return true;
     }
     return std::any_of(calls.begin(), calls.end(), [&](const PallasCall& call) {
       if (call.kernel_span.file != frame.file) return false;
@@ -184,7 +213,10 @@ std::optional<Place> Locator::FramePlace(const CodeError& error, const std::vect
   for (size_t i = 0; i < frames.size(); ++i) {
     if (!in_kernel(*frames[i])) continue;
     while (i > 0 && !at_site(*frames[i - 1])) --i;  // a helper that the kernel called
-    return PlaceOfSpan(*frames[i]);
+    std::optional<Place> place = PlaceOfSpan(*frames[i]);
+    // jax's frames of lowering have no columns; the traced operation has.
+    const std::optional<Place> exact = frames[i]->column > 0 ? std::nullopt : PrimitivePlace(error, calls);
+    return exact && place && exact->line == place->line ? exact : place;
   }
   if (std::optional<Place> place = PrimitivePlace(error, calls)) return place;
   return frames.empty() ? std::nullopt : PlaceOfSpan(*frames.front());
@@ -193,18 +225,19 @@ std::optional<Place> Locator::FramePlace(const CodeError& error, const std::vect
 Locator::Found Locator::Locate(const CodeError& error, const Entry* entry, const std::vector<PallasCall>& calls,
                                Captures& captures) const {
   const PallasCall* call = nullptr;
-  const std::optional<Site> site = SiteOf(error, calls, call);
+  std::optional<Site> site = SiteOf(error, calls, call);
+  if (site) AddTraced(*site, error, call);
   Found found;
   std::optional<Place> place;
   const Anchor anchor = entry == nullptr ? Anchor::kFrame : entry->anchor;
   if (site) {
-    const Node kernel = site->site->Kernel();
+    const Node kernel = site->written.Kernel();
     if (kernel)
       captures.emplace("kernel", kernel.Is("lambda") ? "the kernel" : std::string(kernel.Field("name").text()));
     const bool of_operand = anchor == Anchor::kBlockSpec || anchor == Anchor::kIndexMap;
-    if (const auto operand = OperandOf(captures, *site->site, call, anchor == Anchor::kBlockSpec);
+    if (const auto operand = OperandOf(captures, site->written, call, anchor == Anchor::kBlockSpec);
         operand && of_operand) {
-      captures.emplace("operand_name", OperandName(*operand, *site->site, call));
+      captures.emplace("operand_name", OperandName(*operand, site->written, call));
     }
     if (anchor != Anchor::kFrame) place = Anchored(*entry, *site, call, captures);
   }
@@ -215,10 +248,8 @@ Locator::Found Locator::Locate(const CodeError& error, const Entry* entry, const
   if (!site) return found;
   const Place call_place = site->file->PlaceOf(site->site->call().Field("function"));
   if (!(call_place == found.place)) found.related.push_back({call_place, "the kernel is called here"});
-  if (const Node kernel = site->site->Kernel(); kernel) {
-    const Place kernel_place = site->file->PlaceOfHead(kernel);
-    if (!(kernel_place == found.place)) found.related.push_back({kernel_place, "the kernel"});
-  }
+  const std::optional<Place> kernel_place = PlaceOfKernel(*site);
+  if (kernel_place && !(*kernel_place == found.place)) found.related.push_back({*kernel_place, "the kernel"});
   return found;
 }
 
@@ -245,14 +276,14 @@ std::optional<Place> Locator::PlaceOfBlock(const PallasCall& call, size_t block)
   size_t inputs = 0;
   for (const BlockMapping& mapping : call.blocks) inputs += mapping.is_output ? 0 : 1;
   operand.path = {operand.output ? block - inputs : block};
-  const Node spec = site->site->BlockSpec(operand);
+  const Node spec = site->written.BlockSpec(operand);
   return spec ? std::optional<Place>(site->file->PlaceOf(spec)) : std::nullopt;
 }
 
 std::optional<Place> Locator::PlaceOfArgument(const PallasCall& call, std::string_view argument) const {
   const std::optional<Site> site = SiteOfSpans(call.spans);
   if (!site) return std::nullopt;
-  const Node value = site->site->Argument(argument);
+  const Node value = site->written.Argument(argument);
   return value ? std::optional<Place>(site->file->PlaceOf(value)) : std::nullopt;
 }
 

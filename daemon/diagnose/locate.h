@@ -53,12 +53,16 @@ class Locator {
   struct Site {
     const LocatedFile* file = nullptr;
     const PallasCallSite* site = nullptr;
+    PallasCallSite written;  // with what tracing knows about it
+    Site(const LocatedFile* f, const PallasCallSite* s) : file(f), site(s), written(*s) {}
   };
   const LocatedFile* FileOf(const std::string& path) const;
   std::optional<Site> SiteOfSpans(const std::vector<SourceSpan>& spans) const;
   // The call that an error is about, as traced (may be null) and as written.
   std::optional<Site> SiteOf(const CodeError& error, const std::vector<PallasCall>& calls,
                              const PallasCall*& call) const;
+  void AddTraced(Site& site, const CodeError& error, const PallasCall* call) const;
+  std::optional<Place> PlaceOfKernel(const Site& site) const;
   std::optional<Place> PlaceOfSpan(const SourceSpan& span) const;
   std::optional<Place> FramePlace(const CodeError& error, const std::vector<PallasCall>& calls,
                                   const std::optional<Site>& site) const;

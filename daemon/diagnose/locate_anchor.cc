@@ -5,7 +5,9 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "daemon/base/text.h"
 #include "daemon/diagnose/locate.h"
 #include "daemon/diagnose/locate_operand.h"
 
@@ -88,11 +90,25 @@ Node CapturedName(const Node& kernel) {
   return found;
 }
 
+// The scratch buffer of a shape ("8192,8192"); without one that fits, the first in VMEM.
+size_t ScratchIndex(const std::string& shape, const PallasCall* call, const PallasCallSite& written) {
+  for (size_t i = 0; call != nullptr && i < call->scratch.size(); ++i) {
+    std::vector<std::string> dims;
+    for (const int64_t dim : call->scratch[i].dims) dims.push_back(std::to_string(dim));
+    if (Join(dims, ",") == shape) return i;
+  }
+  const auto elements = ElementsOf(written.Argument("scratch_shapes"));
+  for (size_t i = 0; elements && i < elements->size(); ++i) {
+    if ((*elements)[i].text().find("VMEM") != std::string_view::npos) return i;
+  }
+  return 0;
+}
+
 }  // namespace
 
 std::optional<Place> Locator::IndexMapPlace(const Site& site, const Captures& captures) const {
-  const auto operand = OperandOf(captures, *site.site, nullptr, false);
-  const Node spec = operand ? site.site->BlockSpec(*operand) : Node();
+  const auto operand = OperandOf(captures, site.written, nullptr, false);
+  const Node spec = operand ? site.written.BlockSpec(*operand) : Node();
   const Node of_spec = spec ? PallasCallSite::IndexMap(spec) : Node();
   const int line = static_cast<int>(Number(Captured(captures, "map_line"), 0));
   if (const LocatedFile* file = FileOf(Captured(captures, "map_file")); file != nullptr && line > 0) {
@@ -108,7 +124,7 @@ std::optional<Place> Locator::IndexMapPlace(const Site& site, const Captures& ca
   name = name.substr(name.rfind('.') == std::string::npos ? 0 : name.rfind('.') + 1);
   const size_t takes = Number(Captured(captures, "takes"), 0);
   std::vector<Node> maps;
-  for (const Node& block_spec : site.site->BlockSpecs()) {
+  for (const Node& block_spec : site.written.BlockSpecs()) {
     if (const Node map = PallasCallSite::IndexMap(block_spec)) maps.push_back(map);
   }
   if (maps.empty() && name != "<lambda>" && !name.empty()) {
@@ -125,7 +141,7 @@ std::optional<Place> Locator::IndexMapPlace(const Site& site, const Captures& ca
 
 std::optional<Place> Locator::Anchored(const Entry& entry, const Site& site, const PallasCall* call,
                                        const Captures& captures) const {
-  const PallasCallSite& written = *site.site;
+  const PallasCallSite& written = site.written;
   Node node;
   switch (entry.anchor) {
     case Anchor::kFrame:
@@ -141,7 +157,7 @@ std::optional<Place> Locator::Anchored(const Entry& entry, const Site& site, con
     case Anchor::kIndexMap:
       return IndexMapPlace(site, captures);
     case Anchor::kScratch:
-      node = written.Scratch(Number(Captured(captures, "scratch"), 0));
+      node = written.Scratch(ScratchIndex(Captured(captures, "scratch_shape"), call, written));
       break;
     case Anchor::kOperand:
       if (const Node invocation = written.Invocation()) {
@@ -168,8 +184,10 @@ std::optional<Place> Locator::Anchored(const Entry& entry, const Site& site, con
       node = written.Argument(entry.argument);
       break;
   }
-  if (!node) return std::nullopt;
-  return site.file->PlaceOfHead(node);
+  for (const auto& file : files_) {
+    if (node && file->Holds(node)) return file->PlaceOfHead(node);
+  }
+  return std::nullopt;
 }
 
 }  // namespace kernelwright::diagnose

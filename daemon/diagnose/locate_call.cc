@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -259,7 +260,12 @@ std::optional<std::vector<Node>> ElementsOf(const Node& list) {
   return std::nullopt;
 }
 
-PallasCallSite::PallasCallSite(Node call) : call_(call) {}
+PallasCallSite PallasCallSite::Traced(Node kernel, std::string function) const {
+  PallasCallSite traced = *this;
+  traced.kernel_ = kernel;
+  traced.function_ = std::move(function);
+  return traced;
+}
 
 Node PallasCallSite::Invocation() const {
   const Node up = call_.parent();
@@ -286,32 +292,76 @@ Node PallasCallSite::ArgumentIn(const Node& call, std::string_view name, int dep
       if (const Node value = ArgumentIn(resolved, name, depth + 1)) return value;
       continue;
     }
-    // **options of the function around: what its only caller in this file hands over.
+    // **options of the function around: what its callers in this file hand over.
     const Binding binding = Lookup(resolved, resolved.text());
-    if (!binding.parameter.Is("function_definition")) continue;
-    const std::string_view wrapper = binding.parameter.Field("name").text();
-    std::vector<Node> handed;
-    Walk(RootOf(call_), [&](const Node& node) {
-      if (node.Is("call") && LastName(node.Field("function")) == wrapper) {
-        if (const Node value = ArgumentIn(node, name, depth + 1)) handed.push_back(value);
-      }
-      return true;
-    });
-    if (handed.size() == 1) return handed.front();
+    if (const Node value = FromCallers(binding.parameter, name, std::nullopt, depth + 1)) return value;
   }
   return {};
 }
 
-Node PallasCallSite::Argument(std::string_view name) const { return ArgumentIn(call_, name, 0); }
+Node PallasCallSite::FromCallers(const Node& function, std::string_view name, std::optional<size_t> position,
+                                 int depth) const {
+  if (!function.Is("function_definition")) return {};
+  const std::string_view wrapper = function.Field("name").text();
+  std::vector<std::pair<Node, Node>> handed;  // call, value
+  Walk(RootOf(call_), [&](const Node& node) {
+    if (!node.Is("call") || LastName(node.Field("function")) != wrapper) return true;
+    Node value = ArgumentIn(node, name, depth);
+    const CallArguments arguments = ArgumentsOf(node);
+    if (!value && position && *position < arguments.positional.size()) value = arguments.positional[*position];
+    if (value) handed.emplace_back(node, value);
+    return true;
+  });
+  const auto keep = [&](const auto& is_it) {
+    std::vector<std::pair<Node, Node>> kept;
+    std::copy_if(handed.begin(), handed.end(), std::back_inserter(kept), [&](const auto& h) { return is_it(h.first); });
+    if (!kept.empty()) handed = std::move(kept);
+  };
+  if (handed.size() > 1 && !function_.empty()) {
+    keep([&](const Node& call) {
+      for (Node up = call.parent(); up; up = up.parent()) {
+        if (up.Is("function_definition") && up.Field("name").text() == function_) return true;
+      }
+      return false;
+    });
+  }
+  if (handed.size() > 1 && kernel_) {
+    keep([&](const Node& call) {
+      const CallArguments arguments = ArgumentsOf(call);
+      return std::any_of(arguments.positional.begin(), arguments.positional.end(), [&](const Node& argument) {
+        const Node definition = ResolveFunction(argument);
+        return definition && definition == kernel_;
+      });
+    });
+  }
+  return handed.size() == 1 ? handed.front().second : Node();
+}
+
+Node PallasCallSite::Argument(std::string_view name) const {
+  const Node value = ArgumentIn(call_, name, 0);
+  const Node resolved = Resolve(value);
+  if (!resolved.Is("identifier")) return value;
+  const Binding binding = Lookup(resolved, resolved.text());
+  if (!binding.parameter.Is("function_definition")) return value;
+  const std::vector<Node> parameters = binding.parameter.Field("parameters").NamedChildren();
+  std::optional<size_t> position;
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    const Node named = parameters[i].Is("identifier") ? parameters[i] : parameters[i].Field("name");
+    if (named.text() == resolved.text()) position = i;
+  }
+  const Node handed = FromCallers(binding.parameter, resolved.text(), position, 1);
+  return handed ? handed : value;
+}
 
 Node PallasCallSite::Kernel() const {
   if (call_.parent().Is("decorator")) return call_.parent().parent().Field("definition");
   const CallArguments arguments = ArgumentsOf(call_);
   size_t index = 0;
   if (LastName(call_.Field("function")) == "partial") index = 1;  // functools.partial(pl.pallas_call, kernel)
-  if (arguments.positional.size() > index) return ResolveFunction(arguments.positional[index]);
-  const Node kernel = arguments.Keyword("kernel");
-  return kernel ? ResolveFunction(kernel) : Node();
+  Node kernel = arguments.Keyword("kernel");
+  if (arguments.positional.size() > index) kernel = arguments.positional[index];
+  const Node definition = kernel ? ResolveFunction(kernel) : Node();
+  return definition ? definition : kernel_;
 }
 
 bool PallasCallSite::HasScalarPrefetch() const { return static_cast<bool>(Argument("num_scalar_prefetch")); }

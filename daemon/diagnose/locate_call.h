@@ -43,7 +43,11 @@ std::optional<OperandPath> ParseOperandPath(std::string_view text);
 class PallasCallSite {
  public:
   // `call` is the call node of pallas_call itself, or of functools.partial around it.
-  explicit PallasCallSite(kernels::Node call);
+  explicit PallasCallSite(kernels::Node call) : call_(call) {}
+
+  // The same call with what tracing knows: the kernel's definition (may be null), and the name of the user's function
+  // that is being traced (may be empty). They tell apart the callers of a helper that hands its arguments on.
+  PallasCallSite Traced(kernels::Node kernel, std::string function) const;
 
   const kernels::Node& call() const { return call_; }
   // Calls the kernel: `pallas_call(...)(x, y)`, or null.
@@ -68,7 +72,13 @@ class PallasCallSite {
 
  private:
   kernels::Node ArgumentIn(const kernels::Node& call, std::string_view name, int depth) const;
+  // What the callers of a function hand over for `name`: as a keyword, or as the positional argument `position`. Null
+  // when they differ and nothing says which caller it was.
+  kernels::Node FromCallers(const kernels::Node& function, std::string_view name, std::optional<size_t> position,
+                            int depth) const;
   kernels::Node call_;
+  kernels::Node kernel_;  // as traced
+  std::string function_;  // as traced
 };
 
 // All pallas_calls of a file in source order.

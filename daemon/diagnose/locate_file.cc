@@ -65,11 +65,32 @@ Node LocatedFile::FunctionAround(int line) const {
   return found;
 }
 
-const PallasCallSite* LocatedFile::SiteWithin(const Node& node) const {
-  const auto found = std::find_if(sites_.begin(), sites_.end(), [&](const PallasCallSite& site) {
-    return node.begin() <= site.call().begin() && site.call().end() <= node.end();
+Node LocatedFile::FunctionFrom(int line) const {
+  Node found;
+  Walk(source_.tree().root(), [&](const Node& node) {
+    if (found || !Covers(node, line)) return false;
+    if (node.row() + 1 != line) return true;
+    if (node.Is("function_definition")) found = node;
+    if (node.Is("decorated_definition")) found = node.Field("definition");
+    return !found;
   });
-  return found == sites_.end() ? nullptr : &*found;
+  return found.Is("function_definition") ? found : Node();
+}
+
+bool LocatedFile::Holds(const Node& node) const {
+  Node root = node;
+  for (Node up = node.parent(); up; up = up.parent()) root = up;
+  return root && root == source_.tree().root();
+}
+
+const PallasCallSite* LocatedFile::SiteWithin(const Node& node) const {
+  const PallasCallSite* only = nullptr;
+  for (const PallasCallSite& site : sites_) {
+    if (site.call().begin() < node.begin() || site.call().end() > node.end()) continue;
+    if (only != nullptr) return nullptr;
+    only = &site;
+  }
+  return only;
 }
 
 const PallasCallSite* LocatedFile::SiteAt(int line, int end_line) const {
@@ -83,17 +104,18 @@ const PallasCallSite* LocatedFile::SiteAt(int line, int end_line) const {
     best = &site;
     best_rows = rows;
   }
-  if (best != nullptr) return best;
+  return best;
+}
+
+const PallasCallSite* LocatedFile::SiteThrough(int line) const {
+  const PallasCallSite* best = nullptr;
   Walk(source_.tree().root(), [&](const Node& node) {
     if (best != nullptr || !Covers(node, line)) return false;
     if (!node.Is("call") || node.row() + 1 != line) return true;
     const Node made = Resolve(node.Field("function"));
     if (made.Is("function_definition")) {
-      if (made.parent().Is("decorated_definition")) {
-        for (const Node& child : made.parent().NamedChildren()) {
-          if (child.Is("decorator") && best == nullptr) best = SiteWithin(child);
-        }
-      }
+      const Node whole = made.parent().Is("decorated_definition") ? made.parent() : made;
+      best = SiteWithin(whole);
     } else if (made.Is("call") && !(made == node)) {
       best = SiteWithin(made);
     }

@@ -31,15 +31,21 @@ class LocatedFile {
 
   // Innermost function definition or lambda around a line, or null.
   kernels::Node FunctionAround(int line) const;
+  // The function definition whose first line, decorators included, this is, or null.
+  kernels::Node FunctionFrom(int line) const;
+  bool Holds(const kernels::Node& node) const;
   bool Covers(const kernels::Node& node, int line) const {
     return node.row() + 1 <= line && line <= node.end_row() + 1;
   }
 
-  // The pallas_call that a frame at these lines and character columns (0 when unknown) is in, or null: the call itself,
-  // its invocation, or the invocation of a name that a decorator or a partial made a kernel.
+  // The pallas_call whose call or invocation covers a line, or null.
   const PallasCallSite* SiteAt(int line, int end_line) const;
+  // The one that a line reaches by a name: one that a decorator or a partial made a kernel, or a function with a
+  // single pallas_call in it.
+  const PallasCallSite* SiteThrough(int line) const;
 
  private:
+  // The only pallas_call inside of a node, or null.
   const PallasCallSite* SiteWithin(const kernels::Node& node) const;
   kernels::SourceFile source_;
   std::vector<PallasCallSite> sites_;
