@@ -65,7 +65,10 @@ std::vector<Advice> Advise(const AdviceContext& context) {
     if (kernel.is_runtime || kernel.share < 0.01) continue;
     const KernelView view{context.report, context.chip, kernel, i < context.calls.size() ? context.calls[i] : nullptr};
     for (const Rule rule : kRules) {
-      for (Advice& each : rule(view)) advice.push_back(std::move(each));
+      for (Advice& each : rule(view)) {
+        while (each.text.ends_with(' ')) each.text.pop_back();
+        advice.push_back(std::move(each));
+      }
     }
   }
   std::stable_sort(advice.begin(), advice.end(), [](const Advice& a, const Advice& b) { return a.share > b.share; });

@@ -44,6 +44,11 @@ std::vector<Advice> AdviseDmaWait(const KernelView& view) {
   advice.title = "copies are waited for during " + Percent(shown) + (kernel.step ? " of each step" : " of the time");
   advice.evidence = {{"wait_share", wait_share}, {"step_wait_share", step_wait}, {"dma_bytes", kernel.dma_bytes}};
 
+  if (!kernel.is_pallas) {
+    advice.text = "XLA makes this unit, which moves " + Amount(kernel.dma_bytes / kMebibyte) +
+                  " MiB through HBM; a kernel that does its work together with that of its neighbours need not.";
+    return {advice};
+  }
   const cost::Bound bound = kernel.step ? kernel.step->bound : kernel.bound;
   if (kernel.step) {
     advice.text = "A step computes for " + Amount(kernel.step->busy_cycles) + " cycles, its " +

@@ -11,7 +11,7 @@ constexpr double kLeastOverhead = 0.3;
 
 std::vector<Advice> AdviseSmallSteps(const KernelView& view) {
   const KernelProfile& kernel = view.kernel;
-  if (!kernel.step || kernel.grid_steps < 16) return {};
+  if (!kernel.is_pallas || !kernel.step || kernel.grid_steps < 16) return {};
   const Step& step = *kernel.step;
   const double step_us = step.cycles / (view.chip.clock_ghz.value * 1e3);
   const double scalar_cycles = step.busy_cycles * step.scalar_only_share;

@@ -10,7 +10,8 @@ constexpr double kLeastShare = 0.01;  // of the kernel's cycles, one slot a cycl
 
 std::vector<Advice> AdviseSpills(const KernelView& view) {
   const KernelProfile& kernel = view.kernel;
-  if (kernel.spills <= 0 || kernel.cycles <= 0) return {};
+  // What XLA's own kernels spill, nobody can change.
+  if (!kernel.is_pallas || kernel.spills <= 0 || kernel.cycles <= 0) return {};
   double fills = 0;
   for (const LineProfile& line : kernel.lines) fills += line.fills;
   const double stores = kernel.spills - fills;

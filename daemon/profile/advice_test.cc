@@ -21,6 +21,7 @@ struct Case {
 
   Case() {
     kernel.name = "k.1";
+    kernel.is_pallas = true;
     kernel.share = 1;
     kernel.calls = 1;
     kernel.cycles = 100000;
@@ -85,6 +86,18 @@ TEST(AdviceTest, AKernelAtTheMemorysSpeedIsToldSo) {
   const auto advice = AdviseDmaWait(c.view());
   ASSERT_EQ(advice.size(), 1);
   EXPECT_THAT(advice[0].text, HasSubstr("at the memory's speed"));
+}
+
+TEST(AdviceTest, WhatXlaMadeIsNotForTheUserToBlock) {
+  Case c;
+  c.kernel.is_pallas = false;
+  c.kernel.dma_wait_cycles = 50000;
+  c.kernel.dma_bytes = 2 << 20;
+  c.kernel.spills = 10000;
+  const auto advice = AdviseDmaWait(c.view());
+  ASSERT_EQ(advice.size(), 1);
+  EXPECT_THAT(advice[0].text, HasSubstr("XLA makes this unit, which moves 2 MiB"));
+  EXPECT_TRUE(AdviseSpills(c.view()).empty());
 }
 
 TEST(AdviceTest, NoWaitNoAdvice) {

@@ -106,7 +106,8 @@ class Builder {
     kernel.name = unit.name;
     kernel.is_runtime = unit.program.is_top_level || unit.program.is_runtime;
     const PallasCall* call = kernel.is_runtime ? nullptr : CallOf(unit);
-    kernel.is_pallas = call != nullptr || unit.opcode == "custom-call";
+    // XLA makes kernels of its own too; without the traced program the two cannot be told apart.
+    kernel.is_pallas = call != nullptr || (input_.program == nullptr && unit.opcode == "custom-call");
     kernel.file = unit.file;
     kernel.line = unit.line;
     kernel.bundles = static_cast<int64_t>(unit.source->bundle_count());

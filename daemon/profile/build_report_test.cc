@@ -147,6 +147,17 @@ TEST(BuildReportTest, SpillsAreSlotsInVmemAndOnLines) {
   EXPECT_EQ(slots->bytes % 4096, 0);
 }
 
+// XLA's fusions carry no lines: all of a fusion is on the line that its HLO names.
+TEST(BuildReportTest, AFusionIsOnTheLineOfItsHlo) {
+  const ProfileReport report = Report("v5e", "xlaadd");
+  const KernelProfile* fusion = FindKernel(report, "fusion");
+  ASSERT_NE(fusion, nullptr);
+  ASSERT_EQ(fusion->lines.size(), 1);
+  EXPECT_EQ(fusion->lines[0].file, fusion->file);
+  EXPECT_EQ(fusion->lines[0].line, fusion->line);
+  EXPECT_EQ(fusion->lines[0].cycles, fusion->cycles);
+}
+
 TEST(BuildReportTest, TransposesAreMoves) {
   const ProfileReport report = Report("v5e", "transpose");
   // 128 x 128 floats are 16 registers, 4 steps.

@@ -17,21 +17,25 @@ namespace {
 
 using Key = std::pair<std::string, int>;
 
+// Kernels that XLA generates itself have lines of a text that no one can open, in a file called "-".
+bool IsSourceFile(const std::string& name) { return !name.empty() && name != "-" && name.front() != '<'; }
+
 class Table {
  public:
   Table(const cost::UnitDetail& unit, const cost::ProgramTrace& trace)
       : unit_(unit), source_(*unit.source), trace_(trace), pressure_(RegisterPressure(source_)) {
-    if (source_.locations().empty() && !unit.file.empty()) unlocated_ = {unit.file, unit.line};
+    const bool located = std::any_of(source_.files().begin(), source_.files().end(), IsSourceFile);
+    if (!located && !unit.file.empty()) unlocated_ = {unit.file, unit.line};
   }
 
   std::vector<LineProfile> Run() {
-    for (cost::LineCost& line :
+    for (const cost::LineCost& line :
          cost::AttributeProgram(unit_.program, trace_, unlocated_.first, unlocated_.second).lines) {
-      LineProfile& out = At({line.file, line.line});
-      out.cycles = line.cycles;
-      out.slots = std::move(line.slots);
-      out.spills = line.spills;
-      out.dma_bytes = line.dma_bytes;
+      LineProfile& out = At(line.line > 0 && IsSourceFile(line.file) ? Key{line.file, line.line} : unlocated_);
+      out.cycles += line.cycles;
+      for (const auto& [name, count] : line.slots) out.slots[name] += count;
+      out.spills += line.spills;
+      out.dma_bytes += line.dma_bytes;
     }
     for (size_t i = 0; i < unit_.program.blocks.size(); ++i) {
       if (trace_.block_counts[i] == 0) continue;
@@ -48,7 +52,7 @@ class Table {
     }
     // Waits that the model added because the bytes cannot be moved faster belong to no line.
     if (trace_.memory_floor_ticks > 0) {
-      At({}).dma_wait_cycles += static_cast<double>(trace_.memory_floor_ticks) / cost::kTicksPerCycle;
+      At(unlocated_).dma_wait_cycles += static_cast<double>(trace_.memory_floor_ticks) / cost::kTicksPerCycle;
     }
     std::vector<LineProfile> lines;
     lines.reserve(lines_.size());
@@ -72,7 +76,7 @@ class Table {
     for (uint32_t i = 0; i < op.location_count; ++i) {
       const auto& location = source_.locations()[source_.op_locations()[op.location_begin + i]];
       Key key{source_.files()[location.file], location.line};
-      if (location.line <= 0) key = {};
+      if (location.line <= 0 || !IsSourceFile(key.first)) key = unlocated_;
       if (std::find(keys_.begin(), keys_.end(), key) == keys_.end()) keys_.push_back(std::move(key));
     }
     if (keys_.empty()) keys_.push_back(unlocated_);
