@@ -170,7 +170,7 @@ class Profiler {
     request.inputs = given;
     auto entry = ReadEntry(request);
     if (!entry) return Fail(entry.error().status);
-    auto original = TraceOriginal(request, *entry, inputs_.chips.front()->name, *toolchain_, limits_, stop_);
+    auto original = TraceOriginal(request, *entry, inputs_.chips.front()->name, *toolchain_, LimitsNow(), stop_);
     if (!original) return Fail(original.error().status);
     Subject subject;
     subject.original = *std::move(original);
@@ -191,7 +191,7 @@ class Profiler {
                               "Raise it with --budget, or name fewer chips.");
       return outcome;
     }
-    auto compiled = CompileForProfile(frozen, chip.name, *toolchain_, limits_, cache_, stop_);
+    auto compiled = CompileForProfile(frozen, chip.name, *toolchain_, LimitsNow(), cache_, stop_);
     if (!compiled) {
       outcome.status = compiled.error();
       return outcome;
@@ -222,6 +222,14 @@ class Profiler {
     input.sources = subject.sources;
     outcome.report = profile::BuildReport(std::move(cost), chip, input);
     return outcome;
+  }
+
+  // No job outlives the budget of the command.
+  Limits LimitsNow() const {
+    Limits limits = limits_;
+    if (!budget_.never()) limits.deadline = std::min(limits.deadline, budget_.Remaining());
+    limits.deadline = std::max(limits.deadline, std::chrono::milliseconds(1));
+    return limits;
   }
 
   // Remembers the first failure: it decides on the exit code when nothing could be profiled.

@@ -221,13 +221,23 @@ class Page {
     if (!kernel.vmem.regions.empty()) {
       html += "<p>VMEM: " + Bytes(static_cast<double>(kernel.vmem.total)) + " of " +
               Bytes(static_cast<double>(kernel.vmem.limit)) + " (the core has " +
-              Bytes(static_cast<double>(kernel.vmem.physical)) + ")</p>" + VmemSvg(kernel.vmem);
+              Bytes(static_cast<double>(kernel.vmem.physical)) + ")</p>" + VmemSvg(kernel.vmem) + VmemList(kernel.vmem);
     }
     html += "<p class=\"soft\">" + Compact(static_cast<double>(kernel.bundles)) + " bundles, at most " +
             std::to_string(kernel.live_registers) + " of " + std::to_string(kVectorRegisters) +
             " vector registers live, " + Compact(kernel.spills) + " spills and fills, " + Compact(kernel.casts) +
             " casts, " + Compact(kernel.relayouts) + " moves across lanes</p>";
     return html + "</div>";
+  }
+
+  static std::string VmemList(const VmemMap& vmem) {
+    std::string html = "<table><tbody>";
+    for (const VmemRegion& region : vmem.regions) {
+      html += "<tr><td>" + Escape(region.what) + "</td><td><code>" + Escape(region.shape) + "</code></td><td>" +
+              (region.buffers > 1 ? std::to_string(region.buffers) + " buffers" : "") + "</td><td class=\"n\">" +
+              Bytes(static_cast<double>(region.bytes)) + "</td></tr>";
+    }
+    return html + "</tbody></table>";
   }
 
   std::string ComparisonPart() const {
