@@ -107,7 +107,7 @@ def collect_calls(graph: dict[str, Any], found: list[dict[str, Any]]) -> None:
 
 def plain_call(call: dict[str, Any]) -> dict[str, Any]:
     """The parts of a call that finding a place needs."""
-    kept = {k: call[k] for k in ("name", "num_scalar_prefetch") if k in call}
+    kept: dict[str, Any] = {k: call[k] for k in ("name", "num_scalar_prefetch") if k in call}
     kept["spans"] = own_spans(call.get("spans", []))
     kept["kernel_span"] = own_spans([call.get("kernel_span", {})])
     kept["blocks"] = [
