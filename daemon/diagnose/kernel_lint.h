@@ -16,10 +16,10 @@ namespace kernelwright::diagnose {
 // Errors: D15 (output block visited again), D16 (sum over a parallel axis), D30 (uninitialised accumulator), D32 (slice
 // past the end), D31 (tail of a block enters a reduction),
 // D33 (store under a step that never comes), D34 (copy without wait), D36 (semaphore signalled and never waited for),
-// D37 (store to an input). Warnings: D38 (sum kept in 16 bits), D143 (addend rounded to 16 bits). With a chip also
-// information D130 (type that its MXU lacks) and hint D142 (f32 product in bf16 passes).
-// `texts`: path -> text of the user's files, for the places. A call whose body was not traced gives nothing. Takes
-// milliseconds: the grid is walked for a bounded number of steps.
+// D37 (store to an input; a warning where it is a window of a grid step). Warnings: D38 (sum kept in 16 bits), D143
+// (addend rounded to 16 bits). With a chip also information D130 (type that its MXU lacks) and hint D142 (f32 product
+// in bf16 passes). `texts`: path -> text of the user's files, for the places. A call whose body was not traced gives
+// nothing. Takes milliseconds: the grid is walked for a bounded number of steps.
 std::vector<Diagnostic> LintKernel(const PallasCall& call, const std::map<std::string, std::string>& texts,
                                    const cost::Chip* chip = nullptr);
 
