@@ -17,6 +17,7 @@ namespace {
 using compiler::Unit;
 
 constexpr size_t kFilling = 2;         // rounds at the start that are not looked at
+constexpr size_t kMostCopies = 256;    // kept for the picture
 constexpr double kCloseEnough = 0.03;  // of the mean length
 
 constexpr std::array kShownUnits = {Unit::kMxu,  Unit::kVpu,   Unit::kXlu,   Unit::kEup,
@@ -133,6 +134,7 @@ class Layout {
       const cost::DmaPath path = unit_.program.ops[copy.op].path;
       if (path == cost::DmaPath::kLocal) continue;
       step_.dma_bytes += static_cast<double>(copy.bytes) * (path == cost::DmaPath::kHbmToHbm ? 2 : 1);
+      if (step_.timeline.copies.size() == kMostCopies) continue;
       step_.timeline.copies.push_back({CyclesAt(copy.start), CyclesAt(copy.done), static_cast<double>(copy.bytes)});
     }
   }
