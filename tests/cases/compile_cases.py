@@ -1,8 +1,9 @@
 """Small TPU kernels with one property each, to measure what `kernelwright check` says about them.
 
-Names that start with `ok_` are right and must stay without an error. In the others a comment `# <- Dnn` ends the line
-that a diagnosis has to mark; expected.json holds the same id and, where it is not every chip, the chips it is true of.
-`kernelwright check compile_cases.py::add_bias` looks at one of them, score.py at all.
+Names that start with `ok_` are right and must stay without an error. In the others a comment `# <- Dnn`
+ends the line that a diagnosis has to mark; expected.json holds the same id and, where it is not every chip,
+the chips it is true of. `kernelwright check compile_cases.py::running_sum` looks at one of them, score.py
+at all.
 """
 
 import functools
@@ -28,9 +29,9 @@ def negate_kernel(x_ref, o_ref):
 # kernelwright: x=f32[96,640]
 def block_off_tile(x):
     tile = pl.BlockSpec((12, 160), lambda r, c: (r, c))  # <- D01
-    return pl.pallas_call(
-        negate_kernel, grid=(8, 4), in_specs=[tile], out_specs=tile, out_shape=shape_of(x)
-    )(x)
+    return pl.pallas_call(negate_kernel, grid=(8, 4), in_specs=[tile], out_specs=tile, out_shape=shape_of(x))(
+        x
+    )
 
 
 # kernelwright: x=f32[40,384]
@@ -53,7 +54,9 @@ def block_single_row(x):
 # kernelwright: x=f32[3000]
 def block_odd_line(x):
     part = pl.BlockSpec((300,), lambda i: (i,))  # <- D03
-    return pl.pallas_call(negate_kernel, grid=(10,), in_specs=[part], out_specs=part, out_shape=shape_of(x))(x)
+    return pl.pallas_call(negate_kernel, grid=(10,), in_specs=[part], out_specs=part, out_shape=shape_of(x))(
+        x
+    )
 
 
 # kernelwright: x=f32[64,512]
@@ -340,7 +343,9 @@ def blocks_beyond_limit(x, y):
         o_ref[...] = x_ref[...] * y_ref[...]
 
     rows = pl.BlockSpec((2048, 1024), lambda i: (i, 0))  # <- D90
-    return pl.pallas_call(kernel, grid=(8,), in_specs=[rows, rows], out_specs=rows, out_shape=shape_of(x))(x, y)
+    return pl.pallas_call(kernel, grid=(8,), in_specs=[rows, rows], out_specs=rows, out_shape=shape_of(x))(
+        x, y
+    )
 
 
 # kernelwright: x=f32[8,128]
@@ -620,13 +625,17 @@ def ok_bias(x, b):
 # kernelwright: x=f32[64,640]
 def ok_tiles(x):
     tile = pl.BlockSpec((16, 128), lambda i, j: (i, j))
-    return pl.pallas_call(negate_kernel, grid=(4, 5), in_specs=[tile], out_specs=tile, out_shape=shape_of(x))(x)
+    return pl.pallas_call(negate_kernel, grid=(4, 5), in_specs=[tile], out_specs=tile, out_shape=shape_of(x))(
+        x
+    )
 
 
 # kernelwright: x=f32[50,200]
 def ok_whole_odd_block(x):
     whole = pl.BlockSpec((50, 200), lambda i: (0, 0))
-    return pl.pallas_call(negate_kernel, grid=(1,), in_specs=[whole], out_specs=whole, out_shape=shape_of(x))(x)
+    return pl.pallas_call(negate_kernel, grid=(1,), in_specs=[whole], out_specs=whole, out_shape=shape_of(x))(
+        x
+    )
 
 
 # kernelwright: x=f32[100,128]
@@ -745,7 +754,9 @@ def ok_loop_over_rows(x):
 # kernelwright: x=f32[4,8,128]
 def ok_squeezed_axis(x):
     plane = pl.BlockSpec((None, 8, 128), lambda b: (b, 0, 0))
-    return pl.pallas_call(negate_kernel, grid=(4,), in_specs=[plane], out_specs=plane, out_shape=shape_of(x))(x)
+    return pl.pallas_call(negate_kernel, grid=(4,), in_specs=[plane], out_specs=plane, out_shape=shape_of(x))(
+        x
+    )
 
 
 # kernelwright: order=i32[4]{0..3} x=f32[32,128]

@@ -90,7 +90,9 @@ def own_cases() -> Iterator[Case]:
                 continue
             want = expected[node.name]
             marked = [n for n in range(node.lineno, last + 1) if "# <- D" in lines[n - 1]]
-            yield Case(node.name, file, node.name, node.lineno, last, want["id"], want.get("chips", CHIPS), marked)
+            yield Case(
+                node.name, file, node.name, node.lineno, last, want["id"], want.get("chips", CHIPS), marked
+            )
 
 
 SHAPES = """
@@ -107,7 +109,9 @@ print(json.dumps(shapes))
 """
 
 
-def shared_file(folder: pathlib.Path, source: pathlib.Path, name: str, call: str, inputs: str) -> pathlib.Path:
+def shared_file(
+    folder: pathlib.Path, source: pathlib.Path, name: str, call: str, inputs: str
+) -> pathlib.Path:
     """The case alone, with what it needs of its module, and a function that check can call."""
     text = source.read_text()
     lines = text.splitlines()
@@ -141,7 +145,8 @@ def shared_cases(shared: pathlib.Path, folder: pathlib.Path) -> Iterator[Case]:
             continue
         names = [f"a{i}" for i in range(len(inputs))]
         spec = " ".join(
-            f"{a}={SHORT[dtype]}[{','.join(map(str, dims))}]" for a, (dtype, dims) in zip(names, inputs, strict=True)
+            f"{a}={SHORT[dtype]}[{','.join(map(str, dims))}]"
+            for a, (dtype, dims) in zip(names, inputs, strict=True)
         )
         arguments = ", ".join(names)
         call = f"def check_{name}({arguments or 'unused=0'}):\n    return {name}()[0]({arguments})"
@@ -152,7 +157,9 @@ def shared_cases(shared: pathlib.Path, folder: pathlib.Path) -> Iterator[Case]:
         chips = [c for o in failing for c in o["chips"]] or (CHIPS if want.get("id") else [])
         quoted = {o["source_line"] for o in failing if "source_line" in o}
         lines = file.read_text().splitlines()
-        yield whole_file(name, file, want.get("id"), chips, [n for n, t in enumerate(lines, 1) if t.strip() in quoted])
+        yield whole_file(
+            name, file, want.get("id"), chips, [n for n, t in enumerate(lines, 1) if t.strip() in quoted]
+        )
     for node, _ in functions_of(semantic_source):
         if not node.decorator_list:
             continue
@@ -204,12 +211,14 @@ def report(score: Score, cases: int) -> list[str]:
         f"right id: {share(score.right_id, score.pairs)} pairs",
         f"right line: {share(score.right_line, score.pairs)} pairs",
         f"false alarms: {score.false_alarms} pairs, {score.clean_pairs} pairs are right",
-        f"fixes offered: {score.offered}, proven on all chips asked for: {score.proven}, in {score.mended} cases",
+        f"fixes offered: {score.offered}, proven on all chips: {score.proven}, in {score.mended} cases",
     ]
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--only", default="", help="cases with this text in their name")
     parser.add_argument("--chip", default="all")
     parser.add_argument("--shared", type=pathlib.Path, help="folder of cases in the other format")

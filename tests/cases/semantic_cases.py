@@ -38,7 +38,10 @@ def scratch_never_zeroed(x, y):
     return pl.pallas_call(
         kernel,
         grid=(2, 2),
-        in_specs=[pl.BlockSpec((16, 128), lambda i, k: (i, k)), pl.BlockSpec((128, 128), lambda i, k: (k, 0))],
+        in_specs=[
+            pl.BlockSpec((16, 128), lambda i, k: (i, k)),
+            pl.BlockSpec((128, 128), lambda i, k: (k, 0)),
+        ],
         out_specs=pl.BlockSpec((16, 128), lambda i, k: (i, 0)),
         out_shape=jax.ShapeDtypeStruct((32, 128), jnp.float32),
         scratch_shapes=[pltpu.VMEM((16, 128), jnp.float32)],
