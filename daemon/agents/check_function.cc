@@ -4,8 +4,10 @@
 #include "daemon/agents/check_function.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <mutex>
+#include <string_view>
 #include <utility>
 
 #include "daemon/agents/check_compile.h"
@@ -25,6 +27,13 @@ using SteadyClock = std::chrono::steady_clock;
 
 double MillisecondsSince(SteadyClock::time_point start) {
   return std::chrono::duration<double, std::milli>(SteadyClock::now() - start).count();
+}
+
+// Lints that foretell what the compiler says; the others speak of values, on which it has no say.
+bool CompilerDecides(const std::string& id) {
+  constexpr std::array<std::string_view, 10> kForetold = {"D01", "D02", "D03", "D13", "D82",
+                                                          "D83", "D90", "D91", "D92", "D94"};
+  return std::find(kForetold.begin(), kForetold.end(), id) != kForetold.end();
 }
 
 bool IsError(const Diagnostic& diagnostic) { return diagnostic.severity == Severity::kError; }
@@ -177,14 +186,12 @@ class FunctionRun {
     if (traced_.program) {
       for (const cost::Chip* chip : check_.inputs.chips) {
         auto bodies = check_.inputs.rules->LintKernels(Context(Stage::kBlocks, {chip->name}), *chip);
-        kernel_lints_.insert(kernel_lints_.end(), std::make_move_iterator(bodies.begin()),
-                             std::make_move_iterator(bodies.end()));
+        diagnostics.insert(diagnostics.end(), std::make_move_iterator(bodies.begin()),
+                           std::make_move_iterator(bodies.end()));
       }
-      kernel_lints_ = diagnose::MergeChips(std::move(kernel_lints_));
-      diagnostics.insert(diagnostics.end(), kernel_lints_.begin(), kernel_lints_.end());
     }
     CheckStageReport report = Report(Stage::kBlocks, start);
-    report.diagnostics = diagnose::MergeChips(std::move(diagnostics));
+    report.diagnostics = lints_ = diagnose::MergeChips(std::move(diagnostics));
     Finish(std::move(report));
   }
 
@@ -249,18 +256,12 @@ class FunctionRun {
   // The compiler accepts the kernel for this chip, so an error of the block lint about it was a false alarm.
   void DropRefuted(const std::string& chip) {
     for (Diagnostic& diagnostic : found_.diagnostics) {
-      if (diagnostic.stage != Stage::kBlocks || !IsError(diagnostic) || IsKernelLint(diagnostic)) continue;
-      std::erase(diagnostic.chips, chip);
+      if (diagnostic.stage == Stage::kBlocks && IsError(diagnostic) && CompilerDecides(diagnostic.id)) {
+        std::erase(diagnostic.chips, chip);
+      }
     }
     std::erase_if(found_.diagnostics, [&](const Diagnostic& diagnostic) {
       return diagnostic.stage == Stage::kBlocks && IsError(diagnostic) && diagnostic.chips.empty();
-    });
-  }
-
-  // Lints of kernel bodies speak of values, on which the compiler has no say.
-  bool IsKernelLint(const Diagnostic& diagnostic) const {
-    return std::any_of(kernel_lints_.begin(), kernel_lints_.end(), [&](const Diagnostic& lint) {
-      return lint.id == diagnostic.id && lint.place == diagnostic.place;
     });
   }
 
@@ -296,7 +297,7 @@ class FunctionRun {
     } else {
       report.note = answer->note;
       report.diagnostics =
-          DiagnosticsOfVerdict(answer->verdict, Context(Stage::kSemantics, chips), kernel_lints_, *check_.inputs.rules);
+          DiagnosticsOfVerdict(answer->verdict, Context(Stage::kSemantics, chips), lints_, *check_.inputs.rules);
       found_.function.semantics = true;
       Replace(report.diagnostics);
     }
@@ -319,7 +320,7 @@ class FunctionRun {
   FunctionFindings found_;
   TraceReport traced_;
   std::string content_sha256_;
-  std::vector<Diagnostic> kernel_lints_;
+  std::vector<Diagnostic> lints_;
 };
 
 }  // namespace

@@ -139,6 +139,7 @@ Diagnostic Other(const GateResult& gate, const JudgeReport& verdict, const Error
   if (gate.gate == "G43" && !verdict.candidate_error) {
     diagnostic.id = kValuesId;
     diagnostic.name = "values-differ";
+    diagnostic.severity = diagnose::Severity::kWarning;  // plain evaluation does not know semaphores and copies
     diagnostic.message = "in the TPU interpreter the kernel computes other values than in plain evaluation: " +
                          Truncate(gate.reason, 400);
     diagnostic.cause =
@@ -203,7 +204,7 @@ Expected<SemanticsAnswer> RunSemantics(const SemanticsQuestion& question, Toolch
       return answer;
     }
   }
-  answer.note = "at " + shapes.front().name;
+  answer.note = shapes.front().name.empty() ? "without inputs" : "at " + shapes.front().name;
   JudgeRequest request;
   request.candidate = request.reference = question.source;
   request.shapes = std::move(shapes);
@@ -233,15 +234,18 @@ std::vector<Diagnostic> DiagnosticsOfVerdict(const JudgeReport& verdict, const E
     } else if (gate.gate == "G31" && meaning != kMeanings.end()) {
       memory.push_back(Known(*meaning, gate, verdict, context, lints, rules));
     } else if (gate.gate == "G42") {
-      Diagnostic diagnostic = rules.Make("D37");
-      Situate(gate, verdict, context, &diagnostic);
-      others.push_back(std::move(diagnostic));
+      others.push_back(Known({"", "D37"}, gate, verdict, context, lints, rules));
     } else {
       others.push_back(Other(gate, verdict, context));
     }
   }
   // The other gates say what follows from it, with less detail.
   if (!memory.empty()) return memory;
+  // An error that shows in the graph explains values that differ.
+  if (std::any_of(lints.begin(), lints.end(),
+                  [](const Diagnostic& lint) { return lint.severity == diagnose::Severity::kError; })) {
+    std::erase_if(others, [](const Diagnostic& diagnostic) { return diagnostic.id == kValuesId; });
+  }
   if (others.size() > 1) others.resize(1);
   return others;
 }
