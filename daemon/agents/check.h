@@ -2,6 +2,7 @@
 // (docs/check.md). Diagnostics come stage by stage, and once more settled at the end.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -75,13 +76,27 @@ struct CheckResult {
   // before is kept.
   Status failure;
 
-  bool has_errors() const;
+  bool has_errors() const {
+    return std::any_of(diagnostics.begin(), diagnostics.end(), [](const diagnose::Diagnostic& diagnostic) {
+      return diagnostic.severity == diagnose::Severity::kError;
+    });
+  }
 };
 
-// 1 when there are errors, else the failure's code, else 0.
-int CheckExitCode(const CheckResult& result);
+// These stand here because commands ask them too, which are built without the loop.
+
+// 4 when it was cancelled, 1 when there are errors, else the failure's code, else 0.
+inline int CheckExitCode(const CheckResult& result) {
+  if (result.failure.kind() == ErrorKind::kCancelled) return ExitCode(ErrorKind::kCancelled);
+  if (result.has_errors()) return ExitCode(ErrorKind::kUserCode);
+  return result.failure.ok() ? 0 : ExitCode(result.failure.kind());
+}
 // "clean", "errors", "cancelled", "incomplete".
-std::string CheckStatusName(const CheckResult& result);
+inline std::string CheckStatusName(const CheckResult& result) {
+  if (result.failure.kind() == ErrorKind::kCancelled) return "cancelled";
+  if (result.has_errors()) return "errors";
+  return result.failure.ok() ? "clean" : "incomplete";
+}
 
 using OnCheckStage = std::function<void(const CheckStageReport&)>;
 
