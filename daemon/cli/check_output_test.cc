@@ -55,7 +55,7 @@ TEST(CheckOutput, SarifHasWhatTheSchemaRequires) {
   EXPECT_TRUE(run["invocations"][0]["executionSuccessful"]);
 }
 
-TEST(VersionedEdit, FixesOfAnotherTextAreRefused) {
+TEST(CheckOutput, VersionedEditFixesOfAnotherTextAreRefused) {
   const auto fixed = ApplyFixes(Example().diagnostics, {{"/w/a b.py", "one\n  two\n"}}, 9);
   ASSERT_TRUE(fixed);
   EXPECT_EQ(fixed->after.at("/w/a b.py"), "one\n  yes\n");
