@@ -139,6 +139,7 @@ struct JudgeRequest {
   bool claims_kernel = true;
   std::string chip;
   bool reference_only = false;
+  std::vector<std::string> only_gates;  // empty: all
   Limits limits;
 };
 

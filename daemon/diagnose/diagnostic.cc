@@ -28,6 +28,7 @@ std::vector<Diagnostic> MergeChips(std::vector<Diagnostic> diagnostics) {
       merged.push_back(std::move(diagnostic));
       continue;
     }
+    same->stage = std::min(same->stage, diagnostic.stage);
     for (std::string& chip : diagnostic.chips) {
       if (std::find(same->chips.begin(), same->chips.end(), chip) == same->chips.end()) {
         same->chips.push_back(std::move(chip));

@@ -224,6 +224,7 @@ v1::Job ToProto(const agents::JudgeRequest& request) {
   judge.set_claims_kernel(request.claims_kernel);
   judge.set_chip(request.chip);
   judge.set_reference_only(request.reference_only);
+  for (const std::string& gate : request.only_gates) judge.add_only_gates(gate);
   return job;
 }
 
@@ -244,6 +245,7 @@ Expected<agents::JudgeRequest> JudgeRequestFromProto(v1::Job&& proto) {
   request.claims_kernel = judge.claims_kernel();
   request.chip = judge.chip();
   request.reference_only = judge.reference_only();
+  request.only_gates.assign(judge.only_gates().begin(), judge.only_gates().end());
   request.limits = FromProto(proto.limits());
   return request;
 }

@@ -123,7 +123,7 @@ std::string Print(const agents::CompileRequest& v) {
 std::string Print(const agents::JudgeRequest& v) {
   Printer printer;
   printer.All("judge", v.candidate, v.reference, v.shapes, v.seeds, v.tolerance, v.claims_kernel, v.chip,
-              v.reference_only, v.limits);
+              v.reference_only, v.only_gates, v.limits);
   return printer.text();
 }
 

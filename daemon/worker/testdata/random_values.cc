@@ -232,6 +232,7 @@ agents::JudgeRequest RandomValues::AJudgeRequest() {
           .claims_kernel = Coin(),
           .chip = Text(),
           .reference_only = Coin(),
+          .only_gates = Some([this] { return Text(); }),
           .limits = SomeLimits()};
 }
 
