@@ -140,11 +140,11 @@ v1::CodeError ToProto(const CodeError& error) {
 
 CodeError FromProto(const v1::CodeError& proto) {
   CodeError error{.stage = proto.stage(),
-                          .type = proto.type(),
-                          .message = proto.message(),
-                          .cause = proto.cause(),
-                          .frames = {},
-                          .traceback = proto.traceback()};
+                  .type = proto.type(),
+                  .message = proto.message(),
+                  .cause = proto.cause(),
+                  .frames = {},
+                  .traceback = proto.traceback()};
   for (const v1::SourceSpan& frame : proto.frames()) error.frames.push_back(FromProto(frame));
   return error;
 }

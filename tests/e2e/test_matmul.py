@@ -109,7 +109,8 @@ def test_other_chips_are_better_too(shared: Kernelwright, workspace: pathlib.Pat
 
 @pytest.mark.full
 def test_all_chips_in_one_run(kw: Kernelwright, workspace: pathlib.Path) -> None:
-    result = kw.optimize(f"{workspace}/matmul_blocks128.py::matmul", "--chip", "all", limit=1800).expect(RESULT).json
+    target = f"{workspace}/matmul_blocks128.py::matmul"
+    result = kw.optimize(target, "--chip", "all", limit=1800).expect(RESULT).json
     by_chip = {r["chip"]: r for r in result["results"]}
     assert set(by_chip) == set(PEAK)
     for chip, one in by_chip.items():

@@ -10,7 +10,6 @@ import subprocess
 import sys
 
 from kernelwright_worker.judging.gates import CANDIDATE_GATES, KERNEL_GATES
-
 from worker.client import DATA, TOP, Gate, Outcome, Worker, gates
 from worker.tricks import TRICKS
 
@@ -74,7 +73,8 @@ def main() -> int:
     print("\n".join(lines))
     if arguments.record:
         option = " --matrix" if arguments.matrix else ""
-        title = f"\n## {datetime.date.today()}: gates and adversarial fixtures\n\n`scripts/gates{option} --record`\n\n"
+        title = f"\n## {datetime.date.today()}: gates and adversarial fixtures\n\n"
+        title += f"`scripts/gates{option} --record`\n\n"
         with (TOP / "docs" / "results.md").open("a", encoding="utf-8") as file:
             file.write(title + "\n".join(lines) + "\n")
     return 1 if through else 0

@@ -59,7 +59,7 @@ def test_not_a_number_must_be_at_the_same_places() -> None:
     more = reference.copy()
     more[2, 2] = np.nan
     assert not difference(more, reference, reference).passed
-    assert difference(more, reference, reference, nan_counts=False).passed, "blocks decide where 0 * inf is met"
+    assert difference(more, reference, reference, nan_counts=False).passed, "blocks decide where"
     assert not difference(more, ROWS, ROWS, nan_counts=False).passed, "the reference defines all of it"
     more[3, 3] += 100
     assert not difference(more, reference, reference, nan_counts=False).passed

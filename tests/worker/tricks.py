@@ -6,7 +6,6 @@ import dataclasses
 from collections.abc import Sequence
 
 from kernelwright.v1 import worker_pb2
-
 from worker.client import DATA, array, judge_job, source
 
 SMALL = [array("x", "float32", 16, 128)]

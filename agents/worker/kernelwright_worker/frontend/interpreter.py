@@ -150,9 +150,9 @@ def plainly_interpreted() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _unwritten_blocks_stay() -> Iterator[None]:
-    """Plain evaluation stores every block back after each grid step, those that were only read too, so each step
-    copies whole inputs. A block that comes back as the very value that was loaded needs no store: on a matmul with
-    2048 steps this is five times faster.
+    """Plain evaluation stores every block back after each grid step, those that were only read too, so each
+    step copies whole inputs. A block that comes back as the very value that was loaded needs no store: on a
+    matmul with 2048 steps this is five times faster.
     """
     load, store = hlo_interpreter._dynamic_slice, hlo_interpreter._dynamic_update_slice
     loaded: dict[int, Any] = {}  # by id; the values are kept so that no id is used twice

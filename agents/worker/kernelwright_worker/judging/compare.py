@@ -55,8 +55,9 @@ def compare(
     `native` is the reference in its own types, `truth` in wider ones, `other` under inputs moved by one unit
     in the last place (or `native` again). All have one shape. `nan_counts`: where the reference has NaN, so
     must the candidate; otherwise NaN means that the reference defines no result there, and that its finite
-    results elsewhere may hang on how it happens to cut its blocks: an attention that skips masked blocks never
-    meets an infinity in them, with other blocks it is 0 * inf. There NaN is allowed, a wrong number is not.
+    results elsewhere may hang on how it happens to cut its blocks: an attention that skips masked blocks
+    never meets an infinity in them, with other blocks it is 0 * inf. There NaN is allowed, a wrong number
+    is not.
     """
     if not tensors.is_float(native.dtype) and native.dtype.kind not in "fc":
         return _exact(candidate, native, truth)
