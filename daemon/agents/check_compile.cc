@@ -75,7 +75,7 @@ Expected<CompileVerdict> CompileFor(const CompileQuestion& question, std::option
     auto traced = toolchain.Trace(request, stop);
     if (!traced) return Fail(traced.error());
     if (traced->outcome != JobOutcome::kDone) {
-      verdict.job = *traced;
+      verdict.job = static_cast<const JobReport&>(*traced);
       return verdict;
     }
     if (traced->error) {
@@ -93,7 +93,7 @@ Expected<CompileVerdict> CompileFor(const CompileQuestion& question, std::option
       verdict.what = "compiling";
       auto report = toolchain.Compile({*std::move(artefact), false, question.limits}, stop);
       if (!report) return Fail(report.error());
-      verdict.job = *report;
+      verdict.job = static_cast<const JobReport&>(*report);
       if (report->outcome != JobOutcome::kDone) return verdict;
       verdict.error = std::move(report->error);
     }

@@ -68,6 +68,7 @@ void CheckDesk::Close() {
   std::unique_lock lock(mutex_);
   closed_ = true;
   std::vector<std::stop_source> sources;
+  sources.reserve(entries_.size());
   for (const auto& [number, entry] : entries_) sources.push_back(entry.source);
   lock.unlock();
   for (std::stop_source& source : sources) source.request_stop();

@@ -215,7 +215,7 @@ Expected<SemanticsAnswer> RunSemantics(const SemanticsQuestion& question, Toolch
   auto report = toolchain.Judge(request, stop);
   if (!report) return Fail(report.error());
   answer.ran = report->outcome == JobOutcome::kDone;
-  answer.job = *report;
+  answer.job = static_cast<const JobReport&>(*report);
   answer.verdict = *std::move(report);
   return answer;
 }

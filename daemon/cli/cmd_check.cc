@@ -124,7 +124,7 @@ class CheckCommand {
 
   // Several fixes, each proven alone, are proven together before anything is written; when they do not go together,
   // the first is taken.
-  Expected<int> Fix(const agents::CheckRequest& request, agents::CheckResult result) {
+  Expected<int> Fix(const agents::CheckRequest& request, const agents::CheckResult& result) {
     const Texts texts = TextsOf(request, result);
     auto fixed = ApplyFixes(result.diagnostics, texts, std::numeric_limits<size_t>::max());
     if (!fixed) return Fail(fixed.error());

@@ -103,15 +103,13 @@ class Linter {
   // A name that the file also binds otherwise is not followed.
   void CollectRebound() {
     kernels::Walk(file_.tree().root(), [&](const Node& node) {
-      if (node.Is("assignment")) {
+      if (node.Is("assignment") || node.Is("for_statement") || node.Is("for_in_clause")) {
         Rebind(node.Field("left"));
       } else if (node.Is("parameters") || node.Is("lambda_parameters")) {
         for (const Node& child : node.NamedChildren()) {
           const Node name = child.Field("name");
           Rebind(name ? name : child);
         }
-      } else if (node.Is("for_statement") || node.Is("for_in_clause")) {
-        Rebind(node.Field("left"));
       } else if (node.Is("function_definition") || node.Is("class_definition")) {
         Rebind(node.Field("name"));
       }

@@ -38,7 +38,7 @@ Node DecidingLiteral(const FixSource& source, const Node& expression) {
 // Smallest legal size of one block dimension that is no smaller than `size`.
 int64_t LegalSize(int64_t size, int64_t extent, size_t from_last, bool rank_one, int bits) {
   if (rank_one) {
-    int64_t legal = 128 * std::max(1, 32 / std::max(bits, 1));
+    int64_t legal = int64_t{128} * std::max(1, 32 / std::max(bits, 1));
     while (legal < size && legal < 1024) legal *= 2;
     if (legal < size) legal = CeilDiv(size, 1024) * 1024;
     return std::min(legal, extent);
@@ -114,6 +114,7 @@ Fixes RoundBlocks(const FixRequest& request) {
   if (call == nullptr || specs.empty()) return {};
   // Specs follow the operands after the prefetched ones; outputs come last.
   std::vector<const BlockMapping*> mappings;
+  mappings.reserve(call->blocks.size());
   for (const BlockMapping& mapping : call->blocks) mappings.push_back(&mapping);
   if (mappings.size() != specs.size()) return {};
   if (!call->grid.empty() && launch->grid.size() != call->grid.size()) return {};
