@@ -53,7 +53,7 @@ std::vector<RuntimeFolder> PossibleRuntimeFolders(const RuntimeEnvironment& envi
 }
 
 Expected<RuntimeFolder> OpenRuntimeFolder(const RuntimeEnvironment& environment) {
-  const RuntimeFolder result = PossibleRuntimeFolders(environment).front();
+  RuntimeFolder result = PossibleRuntimeFolders(environment).front();
   // A longer path is cut off or refused deep inside the transport, which says nothing useful about it.
   constexpr size_t kLongest = sizeof(sockaddr_un::sun_path) - 1;
   if (const std::string socket = result.socket(); socket.size() > kLongest) {
