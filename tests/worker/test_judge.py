@@ -22,6 +22,8 @@ CHEATS = DATA / "cheats.py"
         ),
         ("matmul", "matmul", [[array("x", "bfloat16", 256, 256), array("y", "bfloat16", 256, 256)]]),
         ("softmax", "softmax_reference", [SMALL]),
+        ("reverse_blocks", "reverse_blocks_reference", [SMALL]),
+        ("reverse_blocks", "reverse_blocks", [SMALL]),
         ("normalize", "normalize_reference", [SMALL]),
         ("sum_steps", "sum_steps_reference", [STEPS]),
     ],

@@ -27,6 +27,25 @@ def add_one_reference(x):
     return x + 1
 
 
+def _copy(x_ref, o_ref):
+    o_ref[...] = x_ref[...]
+
+
+def reverse_blocks(x):
+    steps = x.shape[0] // 8
+    return pl.pallas_call(
+        _copy,
+        grid=(steps,),
+        in_specs=[pl.BlockSpec((8, 128), lambda i: (i, 0))],
+        out_specs=pl.BlockSpec((8, 128), lambda i: (steps - 1 - i, 0)),
+        out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype),
+    )(x)
+
+
+def reverse_blocks_reference(x):
+    return x.reshape(-1, 8, x.shape[1])[::-1].reshape(x.shape)
+
+
 def _matmul(x_ref, y_ref, o_ref, acc_ref, *, steps):
     @pl.when(pl.program_id(2) == 0)
     def _():

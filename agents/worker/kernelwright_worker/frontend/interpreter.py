@@ -151,19 +151,22 @@ def plainly_interpreted() -> Iterator[None]:
 @contextlib.contextmanager
 def _unwritten_blocks_stay() -> Iterator[None]:
     """Plain evaluation stores every block back after each grid step, those that were only read too, so each
-    step copies whole inputs. A block that comes back as the very value that was loaded needs no store: on a
+    step copies whole inputs. A block that goes back to where it came from, unchanged, needs no store: on a
     matmul with 2048 steps this is five times faster.
     """
     load, store = hlo_interpreter._dynamic_slice, hlo_interpreter._dynamic_update_slice
-    loaded: dict[int, Any] = {}  # by id; the values are kept so that no id is used twice
+    loaded: dict[int, tuple[Any, Any, Any]] = {}  # by the block's id; kept, so that no id is used twice
 
-    def remembering(*arguments: Any) -> Any:
-        block = load(*arguments)
-        loaded[id(block)] = block
+    def remembering(start: Any, block_shape: Any, value: Any, squeezed: Any) -> Any:
+        block = load(start, block_shape, value, squeezed)
+        loaded[id(block)] = (block, start, value)
         return block
 
     def sparing(start: Any, block_shape: Any, value: Any, block: Any, squeezed: Any) -> Any:
-        return value if id(block) in loaded else store(start, block_shape, value, block, squeezed)
+        _block, from_start, from_value = loaded.get(id(block), (None, None, None))
+        # A copying kernel stores the block of one operand to another one.
+        unchanged = from_start is start and from_value is value
+        return value if unchanged else store(start, block_shape, value, block, squeezed)
 
     hlo_interpreter._dynamic_slice, hlo_interpreter._dynamic_update_slice = remembering, sparing
     try:
