@@ -32,7 +32,7 @@ cost::Chip ChipNamed(const std::string& name) {
 }
 
 // One float32 operand of [1024, 1024] and a result of the same shape, cut into blocks over a grid of two axes.
-PallasCall Call(std::vector<int64_t> block) {
+PallasCall Call(const std::vector<int64_t>& block) {
   PallasCall call;
   call.name = "k";
   call.grid = {4, 4};

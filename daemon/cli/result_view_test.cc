@@ -49,7 +49,7 @@ TEST(ResultView, AnyFieldMayBeMissing) {
     (void)value;
     json without = whole;
     json::json_pointer path(pointer);
-    const std::string last = path.back();
+    const std::string& last = path.back();
     json& parent = without[path.parent_pointer()];
     if (parent.is_object()) parent.erase(last);
     EXPECT_FALSE(RenderResult(without, Style()).empty()) << pointer;

@@ -29,7 +29,7 @@ const cost::Chip& ChipNamed(const std::string& name) {
   return *table.Find(name);
 }
 
-PallasCall Copy(std::vector<int64_t> dims, const std::vector<int64_t>& block, std::vector<int64_t> grid,
+PallasCall Copy(const std::vector<int64_t>& dims, const std::vector<int64_t>& block, std::vector<int64_t> grid,
                 const std::vector<int>& axes) {
   PallasCall call;
   call.name = "copy";

@@ -16,7 +16,7 @@ const char kImports[] =
     "import jax\nimport jax.numpy as jnp\nfrom jax.experimental import pallas as pl\n"
     "from jax.experimental.pallas import tpu as pltpu\n\n";
 
-PallasCall Copy(std::vector<int64_t> grid, std::vector<int64_t> dims, const std::vector<int64_t>& block,
+PallasCall Copy(std::vector<int64_t> grid, const std::vector<int64_t>& dims, const std::vector<int64_t>& block,
                 const std::vector<int>& axes) {
   PallasCall call;
   call.grid = std::move(grid);

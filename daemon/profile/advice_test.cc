@@ -8,7 +8,6 @@
 namespace kernelwright::profile {
 namespace {
 
-using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
