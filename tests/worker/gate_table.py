@@ -63,7 +63,7 @@ def main() -> int:
         rows = daemon_rows() + worker_rows(worker)
         lines = ["| gate | fixture | rejected because |", "|---|---|---|"]
         for fixture, gate, reason in sorted(rows, key=lambda row: (row[1], row[0])):
-            short = " ".join(reason.split()).replace("|", "/")
+            short = " ".join(reason.split()).replace("|", "/").replace(f"{TOP}/", "")
             lines.append(f"| {gate} | {fixture} | {short[:110] if reason else '**let through**'} |")
         if arguments.matrix:
             lines += ["", "Each gate of the worker alone: x rejects, . passes, - has no verdict.", ""]
