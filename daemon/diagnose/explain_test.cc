@@ -212,6 +212,29 @@ TEST_F(ExplainTest, FramesOfLibrariesAreSkipped) {
   EXPECT_EQ(found[0].place, (Place{"a.py", 2, 12, 2, 21}));
 }
 
+// jax appends the frames of the kernel behind those of the caller, so what comes before them is no helper of the kernel.
+TEST_F(ExplainTest, FramesBehindTheCallAreTheKernels) {
+  const std::string file =
+      "def build(kernel):\n"
+      "    return pl.pallas_call(kernel, out_shape=out)\n"
+      "def f(x, y):\n"
+      "    def kernel(x_ref, y_ref, o_ref):\n"
+      "        o_ref[...] = jnp.dot(x_ref[...], y_ref[...])\n"
+      "    return build(kernel)(x, y)\n";
+  CodeError error{"lower", "VerificationError", "Expected matmul acc to be 32-bit", "", {}, ""};
+  error.frames = {{"a.py", 2, 0, 2, 0, "build"},
+                  {"a.py", 6, 0, 6, 0, "f"},
+                  {"a.py", 5, 0, 5, 0, "dot_general/dot_general\"(callsite(\"f.<locals>.kernel"},
+                  {"a.py", 5, 0, 5, 0, "f.<locals>.kernel"}};
+  PallasCall call;
+  call.spans = {{"a.py", 2, 12, 2, 49, "build"}};
+  call.kernel_span = {"a.py", 4, 0, 4, 0, "kernel"};
+  const auto found = Explain(catalogue_, error, {{"a.py", file}}, {call}, {"v6e"}, Stage::kCompile);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].id, "D124");
+  EXPECT_EQ(found[0].place.line, 5);
+}
+
 TEST_F(ExplainTest, ColumnsCountCharacters) {
   const std::string file = "def f(x):\n    é = x; return g(é)\n";
   CodeError error{"compile", "JaxRuntimeError", "", "", {}, ""};

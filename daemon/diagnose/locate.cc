@@ -212,7 +212,10 @@ std::optional<Place> Locator::FramePlace(const CodeError& error, const std::vect
   };
   for (size_t i = 0; i < frames.size(); ++i) {
     if (!in_kernel(*frames[i])) continue;
-    while (i > 0 && !at_site(*frames[i - 1])) --i;  // a helper that the kernel called
+    // Frames before it are helpers that the kernel called; but jax adds frames of lowering behind the caller's own.
+    const bool behind_the_call = std::any_of(frames.begin(), frames.begin() + static_cast<std::ptrdiff_t>(i),
+                                             [&](const SourceSpan* frame) { return at_site(*frame); });
+    if (!behind_the_call) i = 0;
     std::optional<Place> place = PlaceOfSpan(*frames[i]);
     // jax's frames of lowering have no columns; the traced operation has.
     const std::optional<Place> exact = frames[i]->column > 0 ? std::nullopt : PrimitivePlace(error, calls);

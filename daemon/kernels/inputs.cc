@@ -17,10 +17,11 @@ struct Dtype {
   int bits;
 };
 
-constexpr std::array<Dtype, 17> kDtypes = {{{"bf16", "bfloat16", 16},
+constexpr std::array<Dtype, 18> kDtypes = {{{"bf16", "bfloat16", 16},
                                             {"f32", "float32", 32},
                                             {"f16", "float16", 16},
                                             {"f64", "float64", 64},
+                                            {"c64", "complex64", 64},
                                             {"i8", "int8", 8},
                                             {"i16", "int16", 16},
                                             {"i32", "int32", 32},

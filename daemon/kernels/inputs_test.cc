@@ -61,7 +61,7 @@ TEST(Inputs, ErrorsPointAtTheColumnAndSayWhatIsAllowed) {
     std::string_view message;
     std::string_view remedy;
   } cases[] = {
-      {"x=complex64[8]", 2, "unsupported dtype `complex64`", "bf16, f32"},
+      {"x=complex128[8]", 2, "unsupported dtype `complex128`", "bf16, f32"},
       {"x=bf16", 6, "shape is missing", "bf16[]"},
       {"x=bf16[8,a]", 9, "dimension", "numbers"},
       {"x=bf16[8,-1]", 9, "negative", "numbers"},
@@ -88,7 +88,7 @@ TEST(Inputs, ErrorsPointAtTheColumnAndSayWhatIsAllowed) {
     EXPECT_THAT(error.message, HasSubstr(std::string(c.message))) << c.text;
     EXPECT_THAT(error.remedy, HasSubstr(std::string(c.remedy))) << c.text;
   }
-  const auto status = ParseInputs("x=c64[8]", "--inputs").error();
+  const auto status = ParseInputs("x=c128[8]", "--inputs").error();
   EXPECT_EQ(status.kind(), ErrorKind::kUsage);
   EXPECT_EQ(status.where(), "--inputs, column 3");
 }
@@ -96,7 +96,7 @@ TEST(Inputs, ErrorsPointAtTheColumnAndSayWhatIsAllowed) {
 TEST(Inputs, DtypeNames) {
   EXPECT_EQ(CanonicalDtype("f8e4m3fn"), "float8_e4m3fn");
   EXPECT_EQ(CanonicalDtype("float8_e5m2"), "float8_e5m2");
-  EXPECT_EQ(CanonicalDtype("complex64"), std::nullopt);
+  EXPECT_EQ(CanonicalDtype("complex128"), std::nullopt);
   EXPECT_EQ(ShortDtype("uint4"), "u4");
   EXPECT_EQ(DtypeBits("bf16"), 16);
   EXPECT_EQ(DtypeBits("int4"), 4);

@@ -57,7 +57,7 @@ def test_comment_with_an_unknown_dtype_names_its_line(shared: Kernelwright, tmp_
 
 def test_dtype_that_the_chip_does_not_have(shared: Kernelwright, tmp_path: pathlib.Path) -> None:
     path = write(tmp_path, KERNEL)
-    shared.optimize(f"{path}::double", "--inputs", "x=c64[64,256]").expect(USAGE, USER_CODE).says("c64")
+    shared.optimize(f"{path}::double", "--inputs", "x=c128[64,256]").expect(USAGE, USER_CODE).says("c128")
 
 
 def test_malformed_inputs_point_at_the_column(shared: Kernelwright, tmp_path: pathlib.Path) -> None:

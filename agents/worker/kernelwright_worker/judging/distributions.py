@@ -129,6 +129,8 @@ def _values(spec: worker_pb2.TensorInput, draw_floats: Callable[..., Array], ran
     if tensors.is_float(dtype):
         with np.errstate(over="ignore", invalid="ignore"):
             return draw_floats(random, shape).astype(dtype)
+    if dtype.kind == "c":
+        return (draw_floats(random, shape) + 1j * draw_floats(random, shape)).astype(dtype)
     if dtype.kind in "iu" or dtype.itemsize == 1:
         low, high = (spec.low, spec.high) if spec.has_range else _default_range(dtype)
         return random.integers(low, high, shape, np.int64, endpoint=True).astype(dtype)

@@ -22,6 +22,7 @@ _WANTED = re.compile(
     r"-final_bundles\.txt$|-static-per-bundle-utilization\.txt$|TLP-hlo\.txt$|-registers-and-allocations\.txt$"
 )
 _UNWANTED = re.compile(r"schedule-analysis")
+_WIDE = ("float64", "int64", "uint64", "complex128")  # types that jax has only when 64 bits are switched on
 _GZIP_LEVEL = 3  # dumps are megabytes of repetitive text: more effort costs more time than the pipe does
 
 
@@ -56,6 +57,9 @@ def run(job: worker_pb2.CompileJob) -> worker_pb2.CompileResult:
     except Exception as error:
         result.error.CopyFrom(code_error("export", error))
         return result
+    # A process without user code knows nothing of the user's setting, and would narrow the arguments.
+    if any(str(a.dtype) in _WIDE for a in exported.in_avals):
+        jax.config.update("jax_enable_x64", True)
     try:
         device = topology_device(job.artefact.chip)
         sharding = jax.sharding.SingleDeviceSharding(device)
