@@ -212,7 +212,8 @@ TEST_F(ExplainTest, FramesOfLibrariesAreSkipped) {
   EXPECT_EQ(found[0].place, (Place{"a.py", 2, 12, 2, 21}));
 }
 
-// jax appends the frames of the kernel behind those of the caller, so what comes before them is no helper of the kernel.
+// jax appends the frames of the kernel behind those of the caller, so what comes before them is no helper of the
+// kernel.
 TEST_F(ExplainTest, FramesBehindTheCallAreTheKernels) {
   const std::string file =
       "def build(kernel):\n"

@@ -24,8 +24,6 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from harness import RESULT, TOP, Kernelwright, data_folder, private_installation
 
-BEGIN, END = "<!-- bench begin -->", "<!-- bench end -->"
-
 KERNEL = '''"""A row kernel of the benchmark."""
 import jax
 import jax.numpy as jnp
@@ -133,13 +131,15 @@ def spread(values: list[float]) -> str:
     return f"{statistics.median(values):.0f} ({min(values):.0f} … {max(values):.0f})"
 
 
-def record(lines: list[str]) -> None:
+def record(lines: list[str], name: str = "bench") -> None:
+    """Puts the lines in the place of the last record of that name in docs/results.md."""
+    begin, end = f"<!-- {name} begin -->", f"<!-- {name} end -->"
     path = TOP / "docs" / "results.md"
     text = path.read_text()
-    block = "\n".join([BEGIN, *lines, END])
-    if BEGIN in text:
-        head, rest = text.split(BEGIN, 1)
-        text = head + block + rest.split(END, 1)[1]
+    block = "\n".join([begin, *lines, end])
+    if begin in text:
+        head, rest = text.split(begin, 1)
+        text = head + block + rest.split(end, 1)[1]
     else:
         text = text.rstrip() + "\n\n" + block + "\n"
     path.write_text(text)
