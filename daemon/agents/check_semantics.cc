@@ -127,6 +127,10 @@ Diagnostic Known(const Meaning& meaning, const GateResult& gate, const JudgeRepo
   }
   Diagnostic diagnostic = rules.Make(meaning.id);
   diagnostic.severity = diagnose::Severity::kError;
+  if (diagnostic.id == "D16" && context.unread_results) {
+    diagnostic.severity = diagnose::Severity::kWarning;
+    diagnostic.message += " It may be a result that nothing reads, where it does no harm.";
+  }
   Situate(gate, verdict, context, &diagnostic);
   return diagnostic;
 }

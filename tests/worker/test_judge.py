@@ -24,6 +24,7 @@ CHEATS = DATA / "cheats.py"
         ("softmax", "softmax_reference", [SMALL]),
         ("reverse_blocks", "reverse_blocks_reference", [SMALL]),
         ("reverse_blocks", "reverse_blocks", [SMALL]),
+        ("numbered_blocks", "numbered_blocks_reference", [SMALL]),
         ("normalize", "normalize_reference", [SMALL]),
         ("sum_steps", "sum_steps_reference", [STEPS]),
     ],

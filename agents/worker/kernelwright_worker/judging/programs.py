@@ -71,13 +71,15 @@ def float_bits(dtype: str) -> int | None:
 
 
 def _written_inputs(call: ir_pb2.PallasCall) -> list[str]:
-    """Names of input references that the kernel stores to, aliased ones left out."""
+    """Names of input references that the kernel stores to, aliased ones left out, and those in SMEM, which are
+    copies: kernels that ship with jax keep counters there.
+    """
     aliased = {a.operand for a in call.aliases}
-    inputs = sum(not b.is_output for b in call.blocks)
+    spaces = ["smem"] * call.num_scalar_prefetch + [b.memory_space for b in call.blocks if not b.is_output]
     watched = {
         value.id: value.name or f"input {position}"
-        for position, value in enumerate(call.kernel.inputs[: call.num_scalar_prefetch + inputs])
-        if position not in aliased
+        for position, (value, space) in enumerate(zip(call.kernel.inputs, spaces, strict=False))
+        if position not in aliased and space != "smem"
     }
     found: dict[str, None] = {}
     _stores(call.kernel, watched, found)
