@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "daemon/cost/estimate.h"
@@ -26,10 +27,24 @@ struct ReplayTiming {
   double cycles_per_product = 0;  // 0: no lower bound by products
 };
 
+// What is known of the operands of calls, as the bytes lie in the operand's memory. Copies of them into scalar memory
+// then bring values instead of data.
+class OperandContents {
+ public:
+  OperandContents() = default;
+  OperandContents(const OperandContents&) = delete;
+  OperandContents& operator=(const OperandContents&) = delete;
+  virtual ~OperandContents() = default;
+  // Operand `index` of the call that the program around names `call_site`; an empty call site is the program itself,
+  // with its parameters. Null when it is not known. The result stays valid as long as this object.
+  virtual const std::string* Find(std::string_view call_site, size_t index) const = 0;
+};
+
 struct ReplayOptions {
-  bool detect_steady_state = true;      // off: every iteration is executed (the slow reference)
-  uint64_t max_operations = 400000000;  // executed scalar operations before the replay gives up
-  size_t record_rounds = 0;             // rounds of each outermost loop to keep, for a picture of a step
+  bool detect_steady_state = true;            // off: every iteration is executed (the slow reference)
+  uint64_t max_operations = 400000000;        // executed scalar operations before the replay gives up
+  size_t record_rounds = 0;                   // rounds of each outermost loop to keep, for a picture of a step
+  const OperandContents* contents = nullptr;  // null: nothing is known of any operand
 };
 
 // What happened in one executed round of a loop, in order of time. Times are ticks from the start of the replay.

@@ -7,6 +7,8 @@
 namespace kernelwright::cost {
 namespace {
 
+constexpr unsigned kMaxScale = 31;
+
 bool Compare(const ScalarOp& op, uint64_t a, uint64_t b) {
   const int64_t x = op.is_signed ? Signed32(a) : static_cast<int64_t>(Low32(a));
   const int64_t y = op.is_signed ? Signed32(b) : static_cast<int64_t>(Low32(b));
@@ -103,6 +105,47 @@ bool Absorbed(const ScalarOp& op, const Value& a, const Value& b, Value* out) {
   }
 }
 
+// An address shifted by a known number of bits: its offset and its scale move together.
+Value ShiftPointer(const Value& pointer, uint64_t by, bool left) {
+  const uint64_t offset = PointerOffset(pointer.bits);
+  const unsigned scale = PointerScale(pointer.bits);
+  if (PointerAllocation(pointer.bits) == kNowhere || PointerAllocation(pointer.bits) == 0) return NowherePointer();
+  if (left ? by + scale > kMaxScale || offset >> (kOffsetBits - by) != 0 : by > scale) return NowherePointer();
+  const uint64_t moved = left ? offset << by : offset >> by;
+  const uint64_t to = left ? scale + by : scale - by;
+  return {to << kScaleShift | PointerAllocation(pointer.bits) << kOffsetBits | moved, Known::kPointer};
+}
+
+// At least one operand is an address, the other one is a number or an address too.
+Value EvaluatePointer(const ScalarOp& op, const Value& a, const Value& b) {
+  const bool both = a.known == Known::kPointer && b.known == Known::kPointer;
+  // Where the loader puts an allocation cancels out between two addresses in it.
+  const bool comparable = both && PointerBase(a.bits) == PointerBase(b.bits) && PointerAllocation(a.bits) != 0 &&
+                          PointerAllocation(a.bits) != kNowhere;
+  switch (op.kind) {
+    case OpKind::kMove:
+      return a;
+    case OpKind::kAdd:
+      return AddAddress(a, b);
+    case OpKind::kSub:
+      if (b.known == Known::kValue) return {a.bits - static_cast<uint64_t>(Signed32(b.bits)), Known::kPointer};
+      if (comparable) return {Low32(a.bits - b.bits), Known::kValue};
+      return NowherePointer();
+    case OpKind::kShiftLeft:
+    case OpKind::kShiftRight:
+    case OpKind::kShiftRightSigned:
+      if (b.known != Known::kValue || b.bits >= kOffsetBits) return NowherePointer();
+      return ShiftPointer(a, b.bits, op.kind == OpKind::kShiftLeft);
+    case OpKind::kCompare:
+      if (comparable) {
+        return {static_cast<uint64_t>(Compare(op, PointerOffset(a.bits), PointerOffset(b.bits))), Known::kValue};
+      }
+      return NowherePointer();
+    default:
+      return NowherePointer();
+  }
+}
+
 }  // namespace
 
 Value EvaluateBinary(const ScalarOp& op, const Value& a, const Value& b) {
@@ -111,21 +154,16 @@ Value EvaluateBinary(const ScalarOp& op, const Value& a, const Value& b) {
   }
   if (Value absorbed; Absorbed(op, a, b, &absorbed)) return absorbed;
   const Known known = Worse(a.known, b.known);
-  if (known == Known::kPointer) {
-    // Only sums keep an address usable; comparing addresses of our own numbering says nothing.
-    if (op.kind == OpKind::kAdd) return AddAddress(a, b);
-    if (op.kind == OpKind::kSub && b.known == Known::kValue) {
-      return {a.bits - static_cast<uint64_t>(Signed32(b.bits)), Known::kPointer};
-    }
-    if (op.kind == OpKind::kMove) return a;
-    return {Arithmetic(op, a.bits, b.bits), Known::kPointer};
-  }
+  if (known == Known::kPointer) return EvaluatePointer(op, a, b);
   return {Low32(Arithmetic(op, a.bits, b.bits)), known};
 }
 
 Value AddAddress(const Value& a, const Value& b) {
   const Known known = Worse(a.known, b.known);
   if (known == Known::kValue) return {Low32(a.bits + b.bits), known};
+  if (known == Known::kPointer && a.known == b.known && PointerBase(a.bits) != 0 && PointerBase(b.bits) != 0) {
+    return NowherePointer();
+  }
   const auto extend = [](const Value& v) {
     return v.known == Known::kValue ? static_cast<uint64_t>(Signed32(v.bits)) : v.bits;
   };

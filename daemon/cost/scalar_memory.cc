@@ -1,17 +1,37 @@
-// Scalar memory of a replay: allocations get numbers of their own, far apart, so that address arithmetic inside one
-// allocation never meets another.
-#include "daemon/cost/scalar_program.h"
+// Allocations get numbers far apart, so that address arithmetic inside one of them never meets another. What a copy
+// brought is kept as one image and becomes cells only where it is read: a table may have a million words.
+#include "daemon/cost/scalar_memory.h"
 
 namespace kernelwright::cost {
 namespace {
-constexpr int kOffsetBits = 32;
+
+constexpr uint64_t kWordBytes = 4;
+
+uint64_t WordAt(std::string_view bytes, uint64_t index) {
+  uint64_t word = 0;
+  for (uint64_t i = 0; i < kWordBytes; ++i) {
+    word |= uint64_t{static_cast<unsigned char>(bytes[index * kWordBytes + i])} << (8 * i);
+  }
+  return word;
 }
+
+}  // namespace
 
 uint64_t ScalarMemory::AllocationBase(int program, std::string_view name) {
   std::string key = std::to_string(program) + ":";
   key += name;
-  const auto [it, inserted] = allocations_.emplace(std::move(key), allocations_.size() + 1);
+  const auto [it, inserted] = names_.emplace(std::move(key), names_.size() + 1);
   return it->second << kOffsetBits;
+}
+
+Value ScalarMemory::Initial(uint64_t address) const {
+  const auto it = allocations_.find(PointerBase(address));
+  if (it == allocations_.end() || !it->second.data) return {0, all_data_ ? Known::kNothing : Known::kRuntime};
+  if (const auto& image = it->second.image; image && address >= image->address) {
+    const uint64_t index = address - image->address;
+    if (index < image->bytes.size() / kWordBytes) return {WordAt(image->bytes, index), Known::kValue};
+  }
+  return {0, Known::kNothing};
 }
 
 uint32_t ScalarMemory::CellAt(uint64_t address, bool spill) {
@@ -20,28 +40,35 @@ uint32_t ScalarMemory::CellAt(uint64_t address, bool spill) {
     Cell cell;
     cell.address = address;
     cell.spill = spill;
-    if (!spill && HoldsData(address)) cell.value = {0, Known::kNothing};
+    if (!spill) {
+      cell.value = Initial(address);
+      allocations_[PointerBase(address)].cells.push_back(it->second);
+    }
     cells_.push_back(cell);
   }
   return it->second;
 }
 
-bool ScalarMemory::HoldsData(uint64_t address) const {
-  return all_data_ || data_allocations_.contains(address >> kOffsetBits);
-}
-
 void ScalarMemory::ForgetAll() {
   all_data_ = true;
+  for (auto& [base, allocation] : allocations_) allocation.image.reset();
   for (Cell& cell : cells_) {
     if (!cell.spill) cell.value = {0, Known::kNothing};
   }
 }
 
 void ScalarMemory::ForgetAllocation(uint64_t address) {
-  data_allocations_[address >> kOffsetBits] = true;
-  for (Cell& cell : cells_) {
-    if (!cell.spill && (cell.address >> kOffsetBits) == (address >> kOffsetBits)) cell.value = {0, Known::kNothing};
-  }
+  Allocation& allocation = allocations_[PointerBase(address)];
+  allocation.data = true;
+  allocation.image.reset();
+  for (const uint32_t cell : allocation.cells) cells_[cell].value = {0, Known::kNothing};
+}
+
+void ScalarMemory::LoadImage(uint64_t address, std::string_view bytes) {
+  ForgetAllocation(address);
+  Allocation& allocation = allocations_[PointerBase(address)];
+  allocation.image = Image{address, std::string(bytes)};
+  for (const uint32_t cell : allocation.cells) cells_[cell].value = Initial(cells_[cell].address);
 }
 
 std::optional<uint32_t> ScalarMemory::Find(uint64_t address) const {

@@ -1,64 +1,15 @@
 // The scalar unit's part of a bundle dump, decoded once into compact operations: what the replay executes.
-// Vector work keeps its place in time (one bundle, one cycle) but is not represented. Values carry how well they are
-// known, because a branch on an unknown value must end in a refusal and never in a guess.
+// Vector work keeps its place in time (one bundle, one cycle) but is not represented.
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
-#include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "daemon/compiler/bundles.h"
+#include "daemon/cost/scalar_memory.h"
 
 namespace kernelwright::cost {
-
-// How well a register or memory cell is known; the result of an operation is as bad as its worst operand.
-enum class Known : uint8_t {
-  kValue,    // the number itself
-  kPointer,  // an address in our own numbering: good for finding the memory again, not for comparing
-  kRuntime,  // memory that the program never wrote: what the run-time system put there
-  kNothing,  // data: from HBM, from the vector unit, or not modelled
-};
-
-struct Value {
-  uint64_t bits = 0;
-  Known known = Known::kNothing;
-  bool operator==(const Value&) const = default;
-};
-
-// Scalar memory by address. Cells are interned so that an operation with a fixed address holds the cell itself.
-class ScalarMemory {
- public:
-  struct Cell {
-    Value value{0, Known::kRuntime};
-    uint64_t address = 0;
-    bool spill = false;  // a compiler spill slot: no computed address can reach it
-  };
-
-  // Number of an allocation; names are local to a program.
-  uint64_t AllocationBase(int program, std::string_view name);
-  uint32_t CellAt(uint64_t address, bool spill = false);
-  std::optional<uint32_t> Find(uint64_t address) const;  // a cell that exists already
-  const Value& Read(uint32_t cell) const { return cells_[cell].value; }
-  void Write(uint32_t cell, Value value) { cells_[cell].value = value; }
-  // A store or copy to an address that is not known: nothing but spill slots survives it.
-  void ForgetAll();
-  // A copy into the allocation that holds `address`: its cells become data.
-  void ForgetAllocation(uint64_t address);
-  // True when a copy has landed in the allocation of `address`, so that unwritten cells hold data.
-  bool HoldsData(uint64_t address) const;
-  size_t size() const { return cells_.size(); }
-  const std::vector<Cell>& cells() const { return cells_; }
-
- private:
-  std::unordered_map<std::string, uint64_t> allocations_;
-  std::unordered_map<uint64_t, uint32_t> index_;
-  std::vector<Cell> cells_;
-  std::unordered_map<uint64_t, bool> data_allocations_;
-  bool all_data_ = false;
-};
 
 enum class OpKind : uint8_t {
   kMove,
@@ -114,7 +65,8 @@ struct ScalarOp {
   bool predicate_negated = false;
   bool to_smem = false;    // a copy whose destination is scalar memory (operand c)
   int32_t predicate = -1;  // register, or -1
-  int32_t otherwise = -1;  // register that gives the result when the predicate is false; -1: keep the old value
+  int32_t otherwise = -1;  // register that gives the result when the predicate is false; -1: keep the old value.
+                           // Of a store the value; of a copy into scalar memory where it comes from
   int32_t destination = -1;
   uint32_t a = 0, b = 0, c = 0;  // registers; constants are registers too
   int32_t aux = -1;              // cell of a fixed address, callee, parameter index, or branch target (bundle)
@@ -132,6 +84,12 @@ struct ScalarBlock {
   uint32_t last_product = 0;
 };
 
+// Where an operand in HBM or VMEM begins, in the program's own numbering.
+struct OperandAddress {
+  uint64_t base = 0;
+  size_t index = 0;
+};
+
 struct ScalarProgram {
   std::string name;
   const compiler::BundleProgram* source = nullptr;
@@ -141,6 +99,7 @@ struct ScalarProgram {
   std::vector<Value> registers;   // initial register file, constants included
   std::vector<std::string> callees;
   std::vector<std::vector<uint32_t>> call_arguments;  // by op.a of a kCall
+  std::vector<OperandAddress> operands;               // parameters of the top-level program, operands of others
   uint32_t undecoded = 0;                             // scalar operations whose operands had an unknown shape
   uint32_t semaphore_waits = 0;                       // waits that are not for a copy
   // The run-time system's part: the top-level program and what runs before and after it.
