@@ -18,7 +18,6 @@ struct ErrorContext {
   const CheckTarget* target = nullptr;
   std::string file;                // the entry file
   std::vector<PallasCall> calls;   // seen while tracing
-  bool unread_results = false;     // some kernel has a result that nothing uses
   std::vector<std::string> chips;  // that it holds for
   diagnose::Stage stage = diagnose::Stage::kTrace;
 };

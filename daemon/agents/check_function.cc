@@ -71,7 +71,6 @@ class FunctionRun {
     context.target = &target_;
     context.file = found_.source.file;
     context.calls = found_.calls;
-    context.unread_results = unread_results_;
     context.chips = std::move(chips);
     context.stage = stage;
     return context;
@@ -136,7 +135,6 @@ class FunctionRun {
     found_.calls = traced_.calls_seen;
     if (traced_.program) {
       found_.calls.clear();
-      unread_results_ = HasUnreadResults(traced_.program->main);
       for (const PallasCall* call : FindPallasCalls(*traced_.program)) found_.calls.push_back(*call);
     }
     if (traced_.error) {
@@ -321,7 +319,6 @@ class FunctionRun {
   std::vector<std::string> chips_;
   FunctionFindings found_;
   TraceReport traced_;
-  bool unread_results_ = false;
   std::string content_sha256_;
   std::vector<Diagnostic> lints_;
 };

@@ -127,10 +127,6 @@ Diagnostic Known(const Meaning& meaning, const GateResult& gate, const JudgeRepo
   }
   Diagnostic diagnostic = rules.Make(meaning.id);
   diagnostic.severity = diagnose::Severity::kError;
-  if (diagnostic.id == "D16" && context.unread_results) {
-    diagnostic.severity = diagnose::Severity::kWarning;
-    diagnostic.message += " It may be a result that nothing reads, where it does no harm.";
-  }
   Situate(gate, verdict, context, &diagnostic);
   return diagnostic;
 }
@@ -158,6 +154,22 @@ Diagnostic Other(const GateResult& gate, const JudgeReport& verdict, const Error
       "the kernel could not be run in the interpreter, so its values are not checked: " + Truncate(gate.reason, 400);
   if (verdict.candidate_error) diagnostic.raw += "\n" + verdict.candidate_error->traceback;
   return diagnostic;
+}
+
+// Whether every kernel was written elsewhere than in the user's files.
+bool OfPackages(const ErrorContext& context) {
+  return !context.calls.empty() && std::none_of(context.calls.begin(), context.calls.end(), [&](const PallasCall& call) {
+    return call.kernel_span.file.empty() || IsUsers(call.kernel_span.file, context);
+  });
+}
+
+// Kernels of packages keep counters in their SMEM operands, leave results unread and read one index too many, where
+// the chip does them no harm and the interpreter objects. The user cannot change them, so they get a warning.
+void Soften(std::vector<Diagnostic>* diagnostics) {
+  for (Diagnostic& diagnostic : *diagnostics) {
+    diagnostic.severity = diagnose::Severity::kWarning;
+    diagnostic.message += " The kernel is a package's: it may rely on what the chip does there.";
+  }
 }
 
 Diagnostic Unwritten(const GateResult& gate, const JudgeReport& verdict, const ErrorContext& context,
@@ -244,7 +256,10 @@ std::vector<Diagnostic> DiagnosticsOfVerdict(const JudgeReport& verdict, const E
     }
   }
   // The other gates say what follows from it, with less detail.
-  if (!memory.empty()) return memory;
+  if (!memory.empty()) {
+    if (OfPackages(context)) Soften(&memory);
+    return memory;
+  }
   // An error that shows in the graph explains values that differ.
   if (std::any_of(lints.begin(), lints.end(),
                   [](const Diagnostic& lint) { return lint.severity == diagnose::Severity::kError; })) {

@@ -1,9 +1,6 @@
 // Walks over the program graph; see program.h.
 #include "daemon/kernels/program.h"
 
-#include <algorithm>
-#include <set>
-
 namespace kernelwright {
 namespace {
 
@@ -17,16 +14,6 @@ void Collect(const Graph& graph, std::vector<const PallasCall*>& calls) {
   }
 }
 
-std::set<uint32_t> UsedValues(const Graph& graph) {
-  std::set<uint32_t> used;
-  for (const Operation& operation : graph.operations) {
-    for (const Operand& operand : operation.inputs) used.insert(operand.value.value_or(0));
-  }
-  for (const Operand& operand : graph.outputs) used.insert(operand.value.value_or(0));
-  used.erase(0);  // what has no name
-  return used;
-}
-
 }  // namespace
 
 std::vector<const PallasCall*> FindPallasCalls(const Program& program) { return FindPallasCalls(program.main); }
@@ -35,16 +22,6 @@ std::vector<const PallasCall*> FindPallasCalls(const Graph& graph) {
   std::vector<const PallasCall*> calls;
   Collect(graph, calls);
   return calls;
-}
-
-bool HasUnreadResults(const Graph& graph) {
-  const std::set<uint32_t> used = UsedValues(graph);
-  return std::any_of(graph.operations.begin(), graph.operations.end(), [&](const Operation& operation) {
-    const bool unread =
-        !operation.pallas.empty() && std::any_of(operation.outputs.begin(), operation.outputs.end(),
-                                                 [&](const GraphValue& value) { return !used.contains(value.id); });
-    return unread || std::any_of(operation.regions.begin(), operation.regions.end(), HasUnreadResults);
-  });
 }
 
 }  // namespace kernelwright

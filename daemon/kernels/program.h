@@ -120,7 +120,4 @@ struct Program {
 std::vector<const PallasCall*> FindPallasCalls(const Program& program);
 std::vector<const PallasCall*> FindPallasCalls(const Graph& graph);
 
-// Whether some kernel has a result that nothing uses. Kernels that ship with jax declare scratch that way.
-bool HasUnreadResults(const Graph& graph);
-
 }  // namespace kernelwright

@@ -5,6 +5,7 @@ accumulations.
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterator
 
 from kernelwright.v1 import ir_pb2
@@ -43,6 +44,7 @@ class Summary:
 
     kernels: int = 0
     interpreted: int = 0
+    largest_uncut: int = 0  # elements of the largest operand that a kernel copies from by itself
     donations: int = 0
     written_inputs: list[str] = dataclasses.field(default_factory=list)
     callbacks: list[str] = dataclasses.field(default_factory=list)
@@ -135,6 +137,8 @@ def _operation(
     if operation.HasField("pallas"):
         found.kernels += 1
         found.written_inputs += _written_inputs(operation.pallas)
+        uncut = [math.prod(b.array.dims) for b in operation.pallas.blocks if b.memory_space in ("any", "hbm")]
+        found.largest_uncut = max(found.largest_uncut, *uncut, 0)
         found.interpreted += any(
             a.name == "interpret" and (a.bool_value or a.text) for a in operation.attributes
         )

@@ -22,6 +22,9 @@ from kernelwright_worker.judging.programs import Summary, summarize
 
 _MAX_SEED = 2**31 - 1
 _MIN_DISTRIBUTIONS = 3
+# Plain evaluation copies an operand that the kernel fetches from by itself with every fetch: above this many
+# elements the interpreter is the faster one.
+_LARGEST_UNCUT = 1 << 20
 
 
 class _Stop(Exception):
@@ -78,6 +81,7 @@ class _Judge:
         self._values: dict[tuple[int, str, int], list[worker_pb2.Tensor]] = {}
         self._summary: Summary | None = None
         self._done: list[_Check] = []
+        self._plain_is_slow = False
 
     def run(self) -> worker_pb2.JudgeResult:
         stopped = ""
@@ -145,7 +149,9 @@ class _Judge:
             self._gates.fail("G52", f"left alive after it was traced: {candidate.leftovers}")
         self._summary = summarize(candidate.program)
         verdict.weak_type_gate(self._gates, candidate, reference)
-        verdict.program_gates(self._gates, self._summary, summarize(reference.program))
+        of_reference = summarize(reference.program)
+        self._plain_is_slow = of_reference.largest_uncut > _LARGEST_UNCUT
+        verdict.program_gates(self._gates, self._summary, of_reference)
         self._stop_at_failure()
 
     def _reference_failed(self, error: worker_pb2.CodeError) -> None:
@@ -158,10 +164,12 @@ class _Judge:
     def _check(self, check: _Check) -> None:
         values = self._draw(check)
         self._candidate.send(request(check.shape.inputs, values, interpret=True, seed=check.interpreter_seed))
-        truth = self._truth(check, values)
-        reply = self._candidate.wait()
+        # Side by side, unless the oracle takes long: a candidate that fails needs no truth.
+        early = self._candidate.wait() if self._plain_is_slow else None
+        truth = None if early is not None and early.HasField("error") else self._truth(check, values)
+        reply = early or self._candidate.wait()
         verdict.run_gates(self._gates, reply, check.label)
-        if reply.HasField("error"):
+        if truth is None or reply.HasField("error"):
             if not self._result.HasField("candidate_error"):
                 self._result.candidate_error.CopyFrom(reply.error)
             self._note_special_case(check)
@@ -244,12 +252,15 @@ class _Judge:
     def _ask_oracle(
         self, specs: object, values: list[worker_pb2.Tensor], widen: bool = False
     ) -> worker_pb2.RoleReply:
-        """Plain evaluation first: it is faster, and what it cannot see is the candidate's matter, not the
+        """Plain evaluation first: it is mostly faster, and what it cannot see is the candidate's matter, not the
         oracle's.
         """
-        reply = self._oracle.ask(request(specs, values, widen=widen))  # type: ignore[arg-type]
+        plain = request(specs, values, widen=widen)  # type: ignore[arg-type]
+        full = request(specs, values, widen=widen, interpret=True)  # type: ignore[arg-type]
+        first, second = (full, plain) if self._plain_is_slow else (plain, full)
+        reply = self._oracle.ask(first)
         if reply.HasField("error"):
-            again = self._oracle.ask(request(specs, values, widen=widen, interpret=True))  # type: ignore[arg-type]
+            again = self._oracle.ask(second)
             return again if not again.HasField("error") else reply
         return reply
 

@@ -27,11 +27,18 @@ def serve(job: worker_pb2.JudgeJob, role: str, channel: socket.socket) -> None:
     del role  # both roles do the same: what differs is whose text they were given
     subject = Subject(job)
     decoder = framing.FrameDecoder()
-    while (message := framing.receive_message(channel, decoder)) is not None:
+    while (message := _next(channel, decoder)) is not None:
         request = worker_pb2.RoleRequest.FromString(message)
         reply = subject.answer(request)
         reply.nonce = request.nonce
         channel.sendall(framing.encode_frame(reply.SerializeToString()))
+
+
+def _next(channel: socket.socket, decoder: framing.FrameDecoder) -> bytes | None:
+    try:
+        return framing.receive_message(channel, decoder)
+    except ConnectionResetError:
+        return None  # the judge has its verdict and did not wait for the last reply
 
 
 class Subject:
@@ -103,6 +110,8 @@ class Subject:
         if request.ghost_kernel:
             interpreter.forget_compiled()  # a function that was traced before would not be asked again
         if key not in self._compiled:
+            if not request.interpret_tpu:
+                interpreter.forget_compiled()  # a jitted function of a library keeps how it was traced before
             self._compiled[key] = jax.jit(named(call, self._source.function))
         function = self._compiled[key]
 
