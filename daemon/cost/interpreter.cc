@@ -177,6 +177,10 @@ bool Interpreter::Step(Frame* frame, const ScalarOp& op, uint32_t index) {
       return StepDma(frame, op, index);
     case OpKind::kWait:
       return StepWait(frame, op, index);
+    case OpKind::kSignal:
+      return StepSignal(frame, op);
+    case OpKind::kSemaphoreWait:
+      return StepSemaphoreWait(frame, op);
     case OpKind::kCall:
       return StepCall(frame, op);
     case OpKind::kBranch:
@@ -294,6 +298,9 @@ bool Interpreter::StepCall(Frame* frame, const ScalarOp& op) {
 }
 
 bool Interpreter::StepBranch(Frame* frame, const ScalarOp& op) {
+  // In the delay slots of a taken branch another one has no effect: compilers put branches there whose predicate was
+  // not even computed on this path.
+  if (frame->pending_target >= 0) return true;
   Choice choice = Predicate(*frame, op);
   if (choice == Choice::kUnknown) {
     const Known known = frame->registers[static_cast<size_t>(op.predicate)].known;
@@ -307,7 +314,6 @@ bool Interpreter::StepBranch(Frame* frame, const ScalarOp& op) {
   if (op.kind == OpKind::kUnsupportedBranch) {
     return Refuse(*frame, op, "a branch of an unknown form, or to a place that the dump does not show");
   }
-  if (frame->pending_target >= 0) return Refuse(*frame, op, "a branch lies in the delay slots of another one");
   frame->pending_target = op.aux;
   frame->pending_end = std::min(op.bundle + 5, static_cast<uint32_t>(frame->program->source->bundle_count()));
   return true;

@@ -30,6 +30,8 @@ class Interpreter {
   bool Step(Frame* frame, const ScalarOp& op, uint32_t index);
   bool StepDma(Frame* frame, const ScalarOp& op, uint32_t index);
   bool StepWait(Frame* frame, const ScalarOp& op, uint32_t index);
+  bool StepSignal(Frame* frame, const ScalarOp& op);
+  bool StepSemaphoreWait(Frame* frame, const ScalarOp& op);
   bool StepCall(Frame* frame, const ScalarOp& op);
   bool StepBranch(Frame* frame, const ScalarOp& op);
   bool Refuse(const Frame& frame, const ScalarOp& op, std::string reason);

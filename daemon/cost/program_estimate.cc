@@ -15,6 +15,7 @@
 #include "daemon/cost/attribution.h"
 #include "daemon/cost/chips.h"
 #include "daemon/cost/detailed_cost.h"
+#include "daemon/cost/known_operands.h"
 #include "daemon/cost/replay.h"
 
 namespace kernelwright::cost {
@@ -31,8 +32,9 @@ constexpr double kLocalLatencyFactor = 0.3;
 
 class Estimator {
  public:
-  Estimator(Dumps dumps, const Chip& chip, const Work& work, const std::map<std::string, std::string>& versions)
-      : dumps_(std::move(dumps)), chip_(chip), work_(work) {
+  Estimator(Dumps dumps, const Chip& chip, const Work& work, const std::map<std::string, std::string>& versions,
+            const std::vector<KnownOperand>& known)
+      : dumps_(std::move(dumps)), chip_(chip), work_(work), known_(known) {
     evidence_.evidence_class = EvidenceClass::kEstimated;
     evidence_.chip = chip.name;
     evidence_.versions = versions;
@@ -50,6 +52,8 @@ class Estimator {
     if (chip_.mxu_cycles_per_vmatmul) timing.cycles_per_product = chip_.mxu_cycles_per_vmatmul->value;
     ReplayOptions options;
     options.record_rounds = record_rounds_;
+    const ProgramContents contents(hlo_, known_);
+    options.contents = &contents;
     replay_ = Replay(programs_, callees_, 0, &memory_, timing, options);
     if (replay_.refusal) return Refused(std::move(*replay_.refusal));
     replayed_ = true;
@@ -131,6 +135,10 @@ class Estimator {
     if (!parsed) {
       const Status& status = parsed.error();
       return Fail(status.kind(), status.message(), unit + ": " + status.where(), status.remedy());
+    }
+    if (!parsed->complete()) {
+      return Fail(ErrorKind::kEnvironment, "the schedule ends before its last bundle: the dump is cut off", unit,
+                  "Compile again; if it stays, this libtpu version writes another format");
     }
     const int index = static_cast<int>(programs_.size());
     sources_.push_back(std::make_unique<compiler::BundleProgram>(std::move(*parsed)));
@@ -257,9 +265,6 @@ class Estimator {
       estimate->warnings.push_back(program.name + ": " + std::to_string(program.undecoded) +
                                    " scalar operations were not understood");
     }
-    if (program.semaphore_waits > 0) {
-      estimate->warnings.push_back(program.name + ": waits for semaphores are not modelled");
-    }
   }
 
   void Judge(Estimate* estimate) const {
@@ -297,6 +302,7 @@ class Estimator {
   Dumps dumps_;
   const Chip& chip_;
   const Work& work_;
+  const std::vector<KnownOperand>& known_;
   Evidence evidence_;
   std::map<std::string, Dump*> bundles_;
   std::map<std::string, const Dump*> allocations_;
@@ -315,13 +321,15 @@ class Estimator {
 }  // namespace
 
 CostResult EstimateFromDumps(Dumps dumps, const Chip& chip, const Work& work,
-                             const std::map<std::string, std::string>& versions) {
-  return Estimator(std::move(dumps), chip, work, versions).Run();
+                             const std::map<std::string, std::string>& versions,
+                             const std::vector<KnownOperand>& known) {
+  return Estimator(std::move(dumps), chip, work, versions, known).Run();
 }
 
 DetailedCost EstimateInDetail(Dumps dumps, const Chip& chip, const Work& work,
-                              const std::map<std::string, std::string>& versions, size_t record_rounds) {
-  return Estimator(std::move(dumps), chip, work, versions).RunInDetail(record_rounds);
+                              const std::map<std::string, std::string>& versions, size_t record_rounds,
+                              const std::vector<KnownOperand>& known) {
+  return Estimator(std::move(dumps), chip, work, versions, known).RunInDetail(record_rounds);
 }
 
 }  // namespace kernelwright::cost

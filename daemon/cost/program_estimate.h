@@ -7,6 +7,7 @@
 
 #include "daemon/cost/chips.h"
 #include "daemon/cost/estimate.h"
+#include "daemon/cost/known_operands.h"
 
 namespace kernelwright::cost {
 
@@ -19,8 +20,10 @@ using Dumps = std::vector<Dump>;
 
 // Replays the schedule in `dumps` (one compiled program: final_bundles of all units, TLP-hlo,
 // pre-finalize-registers-and-allocations; others are ignored) on `chip`. `work` gives the floor; `versions` goes into
-// the evidence. Text that cannot be read is a refusal too: there is no other kind of failure.
+// the evidence. Text that cannot be read is a refusal too: there is no other kind of failure. `known` are values of
+// integer operands: a program whose time depends on them is refused without.
 CostResult EstimateFromDumps(Dumps dumps, const Chip& chip, const Work& work,
-                             const std::map<std::string, std::string>& versions);
+                             const std::map<std::string, std::string>& versions,
+                             const std::vector<KnownOperand>& known = {});
 
 }  // namespace kernelwright::cost

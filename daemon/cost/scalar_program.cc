@@ -74,7 +74,7 @@ class ProgramDecoder {
 
   static bool IsUseful(const compiler::Opcode& opcode) {
     const std::string& n = opcode.name;
-    if (n.starts_with("vwait")) return true;
+    if (n.starts_with("vwait") || n.starts_with("vsyncadd")) return true;
     if (n[0] == 'v' || n == "sfence" || n.starts_with("shalt") || n == "compiler-scheduling-barrier") return false;
     return n != "sphi" && n != "pphi";
   }

@@ -42,6 +42,8 @@ enum class OpKind : uint8_t {
   kParameter,
   kDma,
   kWait,
+  kSignal,         // adds b to flag a
+  kSemaphoreWait,  // until flag a is at least b
   kCall,
   kBranch,
   kUnsupportedBranch,
@@ -101,7 +103,6 @@ struct ScalarProgram {
   std::vector<std::vector<uint32_t>> call_arguments;  // by op.a of a kCall
   std::vector<OperandAddress> operands;               // parameters of the top-level program, operands of others
   uint32_t undecoded = 0;                             // scalar operations whose operands had an unknown shape
-  uint32_t semaphore_waits = 0;                       // waits that are not for a copy
   // The run-time system's part: the top-level program and what runs before and after it.
   bool is_top_level = false;
   bool is_runtime = false;  // late initialization and finalization
