@@ -1,9 +1,9 @@
 // One machine for the tests of a file, and a window for each test. What failed leaves a picture and the logs.
-import { afterAll, afterEach, beforeAll } from "vitest";
-import { Machine, type MachineOptions } from "./machine";
-import { closeBrowser, Window } from "./window";
+import { afterAll, afterEach, beforeAll } from 'vitest';
+import { Machine, type MachineOptions } from './machine';
+import { closeBrowser, Window } from './window';
 
-export const full = process.env.KW_FULL === "1";
+export const full = process.env.KW_FULL === '1';
 
 export interface Bench {
   readonly machine: Machine;
@@ -18,21 +18,12 @@ export function bench(options: MachineOptions = {}): Bench {
     await machine.startServer(process.env.KW_VSCODE!);
   });
   afterEach(async (context) => {
-    const failed = context.task.result?.state === "fail";
+    const failed = context.task.result?.state === 'fail';
     for (const [index, window] of windows.entries()) {
-      if (failed)
-        await window.shot(
-          `failed ${context.task.name.slice(0, 60)} ${index}`.replace(
-            /\W+/g,
-            "-",
-          ),
-        );
+      if (failed) await window.shot(`failed ${context.task.name.slice(0, 60)} ${index}`.replace(/\W+/g, '-'));
       await window.close();
     }
-    if (failed)
-      console.log(
-        `--- log of the extension\n${machine?.extensionLog().slice(-6000)}`,
-      );
+    if (failed) console.log(`--- log of the extension\n${machine?.extensionLog().slice(-6000)}`);
     windows = [];
   });
   afterAll(async () => {

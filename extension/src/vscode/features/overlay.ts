@@ -1,7 +1,15 @@
 // The profile beside the code: a figure after each line, heat behind it, marks in the overview ruler, a table on hover. Only
 // the lines on the screen are decorated; the marks of the ruler are few and are set once per profile.
 import * as vscode from 'vscode';
-import { hoverMarkdown, makeOverlay, metricNames, metrics, type Overlay, type OverlayLine } from '../../common/overlay';
+import {
+  hoverMarkdown,
+  makeOverlay,
+  metricNames,
+  metrics,
+  unattributedText,
+  type Overlay,
+  type OverlayLine,
+} from '../../common/overlay';
 import type { App } from '../app';
 import type { FileProfile, Profiles } from '../profiles';
 import { metricFor, setting } from '../settings';
@@ -24,7 +32,7 @@ export class Overlays implements vscode.Disposable {
   private readonly pending = new Map<vscode.TextEditor, NodeJS.Timeout>();
 
   constructor(
-    app: App,
+    private readonly app: App,
     private readonly profiles: Profiles,
   ) {
     const { window, languages } = vscode;
@@ -149,9 +157,15 @@ export class Overlays implements vscode.Disposable {
           if (!profile.stale) buckets[found.heat - 1]?.push(range);
           after.push({
             range: new vscode.Range(range.end, range.end),
-            renderOptions: { after: look(found, overlay, profile.stale) },
+            renderOptions: { after: look(found.text, overlay, profile.stale) },
           });
         }
+      }
+      const rest = unattributedText(overlay, setting<number>('overlay.threshold', document.uri));
+      const kernel = this.app.kernelsOf(document).find((found) => found.name === profile.result.function);
+      if (rest !== undefined && kernel) {
+        const end = document.lineAt(kernel.line).range.end;
+        after.push({ range: new vscode.Range(end, end), renderOptions: { after: look(rest, overlay, profile.stale) } });
       }
       if (withRuler && !profile.stale) {
         for (const line of overlay.lines.values()) {
@@ -180,9 +194,9 @@ export class Overlays implements vscode.Disposable {
 }
 
 // Estimated and measured differ in shape, not only in colour: estimates are in italics after "~".
-function look(line: OverlayLine, overlay: Overlay, stale: boolean): vscode.ThemableDecorationAttachmentRenderOptions {
+function look(figure: string, overlay: Overlay, stale: boolean): vscode.ThemableDecorationAttachmentRenderOptions {
   const estimated = overlay.evidenceClass !== 'measured';
-  const text = `${estimated ? '~ ' : ''}${line.text}${stale ? ' (before the last edit)' : ''}`;
+  const text = `${estimated ? '~ ' : ''}${figure}${stale ? ' (before the last edit)' : ''}`;
   return {
     contentText: text,
     fontStyle: estimated ? 'italic' : 'normal',

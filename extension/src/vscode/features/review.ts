@@ -7,6 +7,7 @@ import { formatMs, formatSpeedup } from '../../common/format';
 import { applyHunks, carryOver, hunkLabel, splitLines, type Hunk } from '../../common/line_diff';
 import { parseRunResult, type ChipRunResult } from '../../common/results';
 import { UserError } from '../../node/binary';
+import { sha256 } from '../../node/sha256';
 import type { App } from '../app';
 import { kScheme, reviewFiles, ReviewTexts, type Review, type ReviewFile } from '../review_files';
 import { runOf, type RunArgument } from '../run_argument';
@@ -66,7 +67,10 @@ export function activate(app: App): void {
 
   app.command('kernelwright.review.accept', async () => {
     const review = need();
-    if (await acceptFiles(app, texts, review, review.files)) await finish(review);
+    if (await acceptFiles(app, texts, review, review.files)) {
+      await keepFigures(app, review);
+      await finish(review);
+    }
   });
   app.command('kernelwright.review.acceptHunks', async () => {
     const review = need();
@@ -96,6 +100,24 @@ export function activate(app: App): void {
     const review = need();
     await finish(review);
     vscode.window.setStatusBarMessage('Kernelwright: candidate rejected, nothing was changed', 5000);
+  });
+}
+
+// The candidate's figures are the kernel's from now on, where its whole text is.
+async function keepFigures(app: App, review: Review): Promise<void> {
+  const state = await app.runs.details(review.run);
+  const file = review.files.find((item) => item.file === state?.file);
+  if (!state || !file) return;
+  const { candidate, chip } = review;
+  const versions = Object.entries(candidate.evidence?.versions ?? {}).map(([name, version]) => `${name} ${version}`);
+  app.setFigures(state.file, state.function, {
+    evidenceClass: candidate.evidence?.evidenceClass ?? 'estimated',
+    chip,
+    ms: candidate.estimateMs,
+    bound: candidate.bound,
+    rooflineFraction: candidate.rooflineFraction,
+    textHash: sha256(file.proposed),
+    versions: versions.join(', '),
   });
 }
 
