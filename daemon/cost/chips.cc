@@ -124,6 +124,11 @@ Status ReadFigures(const Json& json, const std::string& path, Chip* chip) {
   reader.Number("vmem_default_limit_bytes", 1e5, 1e12, &chip->vmem_default_limit_bytes);
   reader.Number("smem_bytes", 1e3, 1e12, &chip->smem_bytes);
   reader.Number("internal_scratch_bytes", 0, 1e9, &chip->internal_scratch_bytes);
+  if (json.is_object() && json.contains("branch_delay_slots")) {
+    Figure figure;
+    reader.Number("branch_delay_slots", 0, 16, &figure);
+    chip->branch_delay_slots = static_cast<int>(figure.value);
+  }
   if (json.is_object() && json.contains("mxu_cycles_per_vmatmul")) {
     Figure figure;
     reader.Number("mxu_cycles_per_vmatmul", 0, 1000, &figure);

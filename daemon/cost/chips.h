@@ -53,6 +53,8 @@ struct Chip {
   std::optional<Figure> mxu_cycles_per_vmatmul;  // lower bound of time by products issued
   std::map<std::string, Figure> peak_tflops;     // by operand dtype
 
+  int branch_delay_slots = 4;  // bundles that still run behind a branch
+
   // Issue slots per cycle of the units.
   int valu_slots = 0;
   int load_slots = 0;

@@ -95,7 +95,7 @@ bool Interpreter::Call(int index, std::vector<Value> arguments, Frame* caller, c
 
 // Lower bounds that the schedule does not show.
 void Interpreter::ApplyFloors(Frame* frame, int64_t start, int64_t products) {
-  int64_t mxu = Ticks(timing_.cycles_per_product * static_cast<double>(products));
+  int64_t mxu = Ticks(timing_.cycles_per_product * static_cast<double>(products) / 2);
   // What comes before the first product (the first blocks arrive) and after the last one (the last block leaves)
   // does not overlap with the MXU: larger blocks pay for it with longer ends.
   if (mxu > 0 && frame->first_product >= 0) {
@@ -315,7 +315,8 @@ bool Interpreter::StepBranch(Frame* frame, const ScalarOp& op) {
     return Refuse(*frame, op, "a branch of an unknown form, or to a place that the dump does not show");
   }
   frame->pending_target = op.aux;
-  frame->pending_end = std::min(op.bundle + 5, static_cast<uint32_t>(frame->program->source->bundle_count()));
+  frame->pending_end = std::min(op.bundle + frame->program->delay_slots + 1,
+                                static_cast<uint32_t>(frame->program->source->bundle_count()));
   return true;
 }
 

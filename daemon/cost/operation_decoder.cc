@@ -416,8 +416,9 @@ bool OperationDecoder::DecodeDma(std::string_view opcode, std::string_view text,
     p->op.path = DmaPath::kHbm;
   } else if (on_chip(from) && on_chip(into)) {
     p->op.path = DmaPath::kLocal;
-  } else if (path == "general" && text.find("smem-to-hbm") != std::string_view::npos) {
-    // The program around the kernels tells the SparseCores what to do; nothing of the time depends on it.
+  } else if (path == "general" && text.find("-to-hbm */") != std::string_view::npos) {
+    // "dma.general … /* smem-to-hbm */": the opcode does not tell where from and where to, the comment does. In the
+    // program around the kernels it is a message to the SparseCores, whose flag only the loader knows.
     p->op.path = program_->is_top_level ? DmaPath::kHost : DmaPath::kHbm;
   } else if (path == "general" && text.find("window_bounds:") != std::string_view::npos) {
     // A window of an operand in HBM with more strides than the plain forms take.
@@ -425,8 +426,6 @@ bool OperationDecoder::DecodeDma(std::string_view opcode, std::string_view text,
   } else {
     p->op.path = DmaPath::kUnmodelled;
   }
-  // "dma.general … /* smem-to-hbm */": the opcode does not tell where from and where to, the comment does.
-  if (path == "general" && text.find("-to-hbm */") != std::string_view::npos) p->op.path = DmaPath::kHbm;
   p->op.to_smem = into == "smem";
   p->op.a = OperandOrUnknown(Labelled(text, "size_in_granules"), p);
   p->op.b = OperandOrUnknown(Labelled(text, "/*dst_syncflagno"), p);

@@ -142,7 +142,7 @@ class Estimator {
     }
     const int index = static_cast<int>(programs_.size());
     sources_.push_back(std::make_unique<compiler::BundleProgram>(std::move(*parsed)));
-    programs_.push_back(DecodeScalarProgram(*sources_.back(), unit, index, &memory_));
+    programs_.push_back(DecodeScalarProgram(*sources_.back(), unit, index, &memory_, chip_.branch_delay_slots));
     callees_.emplace_back();
     index_.emplace(unit, index);
     SeedFixedMemory(unit, index);

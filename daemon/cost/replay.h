@@ -24,7 +24,7 @@ struct ReplayTiming {
   double dma_latency_cycles = 0;
   double local_bytes_per_cycle = 0;  // copies within the chip
   double local_latency_cycles = 0;
-  double cycles_per_product = 0;  // 0: no lower bound by products
+  double cycles_per_product = 0;  // of a packed vmatmul; 0: no lower bound by products
 };
 
 // What is known of the operands of calls, as the bytes lie in the operand's memory. Copies of them into scalar memory
@@ -81,7 +81,7 @@ struct ProgramTrace {
   int64_t mxu_floor_ticks = 0;     // added because products cannot be faster
   int64_t memory_floor_ticks = 0;  // added because the bytes cannot be moved faster
   int64_t dma_bytes = 0;           // to and from HBM
-  int64_t products = 0;
+  int64_t products = 0;         // halves of a packed vmatmul
   int64_t dma_iterations = 0;   // loop iterations in which a copy was started
   int64_t loop_iterations = 0;  // of all loops
   std::vector<int64_t> block_counts;

@@ -12,14 +12,14 @@
 namespace kernelwright::cost {
 namespace {
 
-constexpr int kDelaySlots = 4;  // bundles that still run behind a branch
-
 class ProgramDecoder {
  public:
-  ProgramDecoder(const compiler::BundleProgram& source, std::string name, int index, ScalarMemory* memory)
+  ProgramDecoder(const compiler::BundleProgram& source, std::string name, int index, ScalarMemory* memory,
+                 int delay_slots)
       : source_(source), operations_(source, index, memory, &program_) {
     program_.name = std::move(name);
     program_.source = &source;
+    program_.delay_slots = static_cast<uint32_t>(delay_slots);
     program_.is_top_level = program_.name == "TLP";
     program_.is_runtime = program_.name.starts_with("<late-");
     program_.registers.assign(size_t{2} * kMaxRegister, Value{});
@@ -30,7 +30,9 @@ class ProgramDecoder {
     opcode_useful_.reserve(source_.opcodes().size());
     for (const compiler::Opcode& opcode : source_.opcodes()) {
       opcode_useful_.push_back(IsUseful(opcode));
-      opcode_product_.push_back(opcode.name.starts_with("vmatmul"));
+      // A register holds 8 rows of float32, and 16 or more of narrower types.
+      const bool product = opcode.name.starts_with("vmatmul");
+      opcode_product_.push_back(!product ? 0 : opcode.name.find(".f32") != std::string::npos ? 1 : 2);
     }
     std::vector<uint8_t> leader(bundles + 1, 0);
     std::vector<uint32_t> products(bundles, 0);
@@ -43,7 +45,7 @@ class ProgramDecoder {
         const ScalarOp& op = program_.ops[i];
         if (op.kind != OpKind::kBranch) continue;
         if (op.aux >= 0) leader[static_cast<size_t>(op.aux)] = 1;
-        leader[std::min(b + kDelaySlots + 1, bundles)] = 1;
+        leader[std::min(b + program_.delay_slots + 1, bundles)] = 1;
       }
     }
     op_begin[bundles] = static_cast<uint32_t>(program_.ops.size());
@@ -83,7 +85,7 @@ class ProgramDecoder {
     pending_.clear();
     for (uint32_t i = source_.op_begin(bundle); i < source_.op_end(bundle); ++i) {
       const compiler::BundleOp& op = source_.ops()[i];
-      if (opcode_product_[op.opcode]) ++*products;
+      *products += opcode_product_[op.opcode];
       if (!opcode_useful_[op.opcode]) continue;
       if (auto decoded = operations_.Decode(op, i, bundle)) pending_.push_back(std::move(*decoded));
     }
@@ -150,8 +152,8 @@ class ProgramDecoder {
 }  // namespace
 
 ScalarProgram DecodeScalarProgram(const compiler::BundleProgram& source, std::string name, int index,
-                                  ScalarMemory* memory) {
-  return ProgramDecoder(source, std::move(name), index, memory).Run();
+                                  ScalarMemory* memory, int delay_slots) {
+  return ProgramDecoder(source, std::move(name), index, memory, delay_slots).Run();
 }
 
 }  // namespace kernelwright::cost

@@ -81,7 +81,7 @@ struct ScalarBlock {
   uint32_t bundle_end = 0;
   uint32_t op_begin = 0;
   uint32_t op_end = 0;
-  uint32_t products = 0;       // vmatmul instructions in it
+  uint32_t products = 0;       // halves of a packed vmatmul; one of float32 has half of the rows
   uint32_t first_product = 0;  // bundles of the first and the last of them; meaningless without any
   uint32_t last_product = 0;
 };
@@ -95,6 +95,7 @@ struct OperandAddress {
 struct ScalarProgram {
   std::string name;
   const compiler::BundleProgram* source = nullptr;
+  uint32_t delay_slots = 0;  // bundles that still run behind a branch
   std::vector<ScalarOp> ops;
   std::vector<ScalarBlock> blocks;
   std::vector<int32_t> block_at;  // by bundle: the block that starts there, or -1; one past the end included
@@ -108,8 +109,10 @@ struct ScalarProgram {
   bool is_runtime = false;  // late initialization and finalization
 };
 
+inline constexpr int kDelaySlots = 4;  // bundles that still run behind a branch, on most chips
+
 // Decodes `source`, which must outlive the result. `index` tells programs apart in the shared memory.
 ScalarProgram DecodeScalarProgram(const compiler::BundleProgram& source, std::string name, int index,
-                                  ScalarMemory* memory);
+                                  ScalarMemory* memory, int delay_slots = kDelaySlots);
 
 }  // namespace kernelwright::cost
