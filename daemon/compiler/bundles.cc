@@ -320,6 +320,7 @@ class BundleParser {
       const bool ends = before.ends_with("End");
       if (ends || before.ends_with("empty")) program_.ended_regions_.push_back(region);
       if (!ends) program_.regions_.push_back({region, static_cast<uint32_t>(program_.bundles_.size() - 1)});
+      if (ends) program_.bundles_.back().ends_region = true;
       if (ends && region == 0) program_.complete_ = true;
     }
   }

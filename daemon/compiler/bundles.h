@@ -49,6 +49,7 @@ struct Bundle {
   uint32_t op_begin = 0;  // its operations end where the next bundle's begin
   BundleLabel label = BundleLabel::kNone;
   uint8_t depth = 0;  // loop nesting
+  bool ends_region = false;
 };
 
 // First bundle of a numbered region: what `target = $regionN` branches to.

@@ -52,9 +52,6 @@ bool Interpreter::StepDma(Frame* frame, const ScalarOp& op, uint32_t index) {
 
 bool Interpreter::StepWait(Frame* frame, const ScalarOp& op, uint32_t index) {
   if (frame->program->is_runtime) return true;
-  // In the shadow of a branch that was taken the vector unit, which waits, is already past it: schedules with six slots
-  // have waits of the other path there, without the predicate that their scalar operations carry.
-  if (frame->pending_target >= 0 && frame->program->delay_slots > 4) return true;
   const Choice choice = Predicate(*frame, op);
   if (choice == Choice::kNo) return true;
   const std::vector<Value>& r = frame->registers;

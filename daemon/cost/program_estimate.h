@@ -2,7 +2,9 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "daemon/cost/chips.h"
@@ -25,5 +27,23 @@ using Dumps = std::vector<Dump>;
 CostResult EstimateFromDumps(Dumps dumps, const Chip& chip, const Work& work,
                              const std::map<std::string, std::string>& versions,
                              const std::vector<KnownOperand>& known = {});
+
+// A compiled program that has been read once and can be estimated again and again, with other figures of the same chip.
+class PreparedProgram {
+ public:
+  // `chip` decides how the schedule is decoded. A refusal when the dumps cannot be read.
+  static std::variant<PreparedProgram, Refusal> Read(Dumps dumps, const Chip& chip);
+  PreparedProgram(PreparedProgram&&) noexcept;
+  PreparedProgram& operator=(PreparedProgram&&) noexcept;
+  ~PreparedProgram();
+
+  // The milliseconds that EstimateFromDumps would give with these figures.
+  std::variant<double, Refusal> Milliseconds(const Chip& chip) const;
+
+ private:
+  class Impl;
+  explicit PreparedProgram(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
 
 }  // namespace kernelwright::cost

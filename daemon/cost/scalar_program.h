@@ -70,8 +70,10 @@ struct ScalarOp {
   int32_t otherwise = -1;  // register that gives the result when the predicate is false; -1: keep the old value.
                            // Of a store the value; of a copy into scalar memory where it comes from
   int32_t destination = -1;
-  uint32_t a = 0, b = 0, c = 0;  // registers; constants are registers too
-  int32_t aux = -1;              // cell of a fixed address, callee, parameter index, or branch target (bundle)
+  // Registers; constants are registers too. Of a branch, c is the bundle at which it leaves and b the cycles that its
+  // last delay slot takes beyond one.
+  uint32_t a = 0, b = 0, c = 0;
+  int32_t aux = -1;  // cell of a fixed address, callee, parameter index, or branch target (bundle)
   uint32_t bundle = 0;
   uint32_t source = 0;  // index into BundleProgram::ops()
 };
@@ -84,6 +86,10 @@ struct ScalarBlock {
   uint32_t products = 0;       // halves of a packed vmatmul; one of float32 has half of the rows
   uint32_t first_product = 0;  // bundles of the first and the last of them; meaningless without any
   uint32_t last_product = 0;
+  // What keeps the units between lanes busy, and bundles with nothing in them.
+  uint32_t transposes = 0;
+  uint32_t lane_moves = 0;
+  uint32_t empty = 0;
 };
 
 // Where an operand in HBM or VMEM begins, in the program's own numbering.
@@ -95,7 +101,6 @@ struct OperandAddress {
 struct ScalarProgram {
   std::string name;
   const compiler::BundleProgram* source = nullptr;
-  uint32_t delay_slots = 0;  // bundles that still run behind a branch
   std::vector<ScalarOp> ops;
   std::vector<ScalarBlock> blocks;
   std::vector<int32_t> block_at;  // by bundle: the block that starts there, or -1; one past the end included
@@ -109,10 +114,14 @@ struct ScalarProgram {
   bool is_runtime = false;  // late initialization and finalization
 };
 
-inline constexpr int kDelaySlots = 4;  // bundles that still run behind a branch, on most chips
+// What still runs behind a branch.
+struct BranchShadow {
+  int delay_slots = 4;
+  bool shortened = false;  // empty slots at the end are one empty bundle that takes the time of all
+};
 
 // Decodes `source`, which must outlive the result. `index` tells programs apart in the shared memory.
 ScalarProgram DecodeScalarProgram(const compiler::BundleProgram& source, std::string name, int index,
-                                  ScalarMemory* memory, int delay_slots = kDelaySlots);
+                                  ScalarMemory* memory, BranchShadow shadow = {});
 
 }  // namespace kernelwright::cost
