@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { Event } from '../generated/kernelwright/v1/run';
+import type { Event } from '../generated/kernelwright/v1/run';
 import { RunRecord } from '../generated/kernelwright/v1/session';
 import { describeCandidate, describeProgress, describeRun, planMarkdown, runContext, RunTable } from './runs';
 
