@@ -13,6 +13,7 @@
 #include "daemon/agents/check_targets.h"
 #include "daemon/base/deadline.h"
 #include "daemon/base/files.h"
+#include "daemon/kernels/notebook.h"
 
 namespace kernelwright::agents {
 namespace {
@@ -116,6 +117,11 @@ class Check {
     } else {
       std::rotate(source_.files.begin(), entry, entry + 1);
     }
+    if (!kernels::Notebook::IsNotebook(file_)) return {};
+    auto notebook = kernels::Notebook::Parse(request_.file, source_.files.front().text);
+    if (!notebook) return notebook.error();
+    notebook_ = *std::move(notebook);
+    source_.files.front().text = notebook_->module();
     return {};
   }
 
@@ -272,13 +278,22 @@ class Check {
     }
   }
 
-  // Under the paths that the client knows.
+  // Under the paths that the client knows, and lines of a notebook by cell.
   void Outward(Diagnostic* diagnostic) const {
     const auto rename = [this](std::string* file) {
       if (const auto known = named_.find(*file); known != named_.end()) *file = known->second;
     };
-    rename(&diagnostic->place.file);
-    for (diagnose::Related& related : diagnostic->related) rename(&related.place.file);
+    const auto place = [&](diagnose::Place* at) {
+      if (notebook_ && at->file == file_ && at->line > 0) {
+        const kernels::CellLine from = notebook_->Locate(at->line);
+        at->end_line = at->end_line > 0 ? from.line + at->end_line - at->line : 0;
+        at->cell = from.cell;
+        at->line = from.line;
+      }
+      rename(&at->file);
+    };
+    place(&diagnostic->place);
+    for (diagnose::Related& related : diagnostic->related) place(&related.place);
     for (diagnose::Fix& fix : diagnostic->fixes) {
       for (kernels::TextEdit& edit : fix.edits) rename(&edit.file);
     }
@@ -329,9 +344,10 @@ class Check {
   const OnCheckStage& on_stage_;
   const std::stop_token stop_;
   Deadline budget_ = Deadline::Never();
-  std::string file_;                          // real path
-  Source source_;                             // the entry file first
-  std::map<std::string, std::string> named_;  // real path -> the client's
+  std::string file_;                           // real path
+  Source source_;                              // the entry file first
+  std::optional<kernels::Notebook> notebook_;  // when the entry file is one
+  std::map<std::string, std::string> named_;   // real path -> the client's
   std::string api_version_;
   std::vector<Diagnostic> diagnostics_;  // of the file's text
   std::vector<Diagnostic> findings_;     // of its functions

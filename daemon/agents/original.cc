@@ -7,6 +7,7 @@
 
 #include "daemon/base/files.h"
 #include "daemon/base/hash.h"
+#include "daemon/kernels/notebook.h"
 #include "daemon/kernels/syntax.h"
 
 namespace kernelwright::agents {
@@ -106,6 +107,10 @@ OrFailure<Entry> ReadEntry(const RunRequest& request) {
   auto real = RealPath(request.file);
   if (!real) return Failed(real.error());
   entry.file = real->string();
+  if (kernels::Notebook::IsNotebook(entry.file)) {
+    return Failed(Status(ErrorKind::kUsage, "notebooks can be checked but not optimized", request.file,
+                         "Move the function into a Python file and import it in the notebook."));
+  }
   auto text = ReadFile(entry.file, size_t{16} << 20);
   if (!text) return Failed(text.error());
   entry.text = *std::move(text);

@@ -20,11 +20,13 @@ double Rounded(double milliseconds) { return std::round(milliseconds * 1000) / 1
 
 json PlaceFields(const diagnose::Place& place) {
   const auto known = [](int value) { return value > 0 ? json(value) : json(nullptr); };
-  return {{"file", place.file},
-          {"line", known(place.line)},
-          {"column", known(place.column)},
-          {"end_line", known(place.end_line)},
-          {"end_column", known(place.end_column)}};
+  json fields = {{"file", place.file},
+                 {"line", known(place.line)},
+                 {"column", known(place.column)},
+                 {"end_line", known(place.end_line)},
+                 {"end_column", known(place.end_column)}};
+  if (place.cell > 0) fields["cell"] = place.cell;
+  return fields;
 }
 
 json FixJson(const diagnose::Fix& fix) {

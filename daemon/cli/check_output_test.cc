@@ -28,7 +28,7 @@ agents::CheckResult Example() {
 }
 
 TEST(CheckOutput, LineAndCarets) {
-  const std::string text = RenderCheck(Example(), {{"/w/a b.py", "one\n    two\n"}}, {false, "/w"}, {});
+  const std::string text = RenderCheck(Example(), {{"/w/a b.py", "one\n    two\n"}}, {false, "/w", {}}, {});
   EXPECT_NE(text.find("a b.py:2:5: error: bad block [D01] (v6e)\n 2 |     two\n   |     ^~~\n"), std::string::npos)
       << text;
 }

@@ -49,7 +49,12 @@ json Location(const diagnose::Place& place, const std::string& folder) {
     if (place.end_column > 0 && place.column > 0) region["endColumn"] = place.end_column;
     physical["region"] = std::move(region);
   }
-  return {{"physicalLocation", std::move(physical)}};
+  json location = {{"physicalLocation", std::move(physical)}};
+  if (place.cell > 0) {
+    const std::string cell = "cell " + std::to_string(place.cell);
+    location["logicalLocations"] = json::array({{{"name", cell}, {"fullyQualifiedName", cell}}});
+  }
+  return location;
 }
 
 const char* Level(Severity severity) {

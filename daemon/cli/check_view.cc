@@ -40,6 +40,7 @@ std::string Shown(const std::string& file, const std::string& folder) {
 
 std::string PlaceText(const diagnose::Place& place, const std::string& folder) {
   std::string text = Shown(place.file, folder);
+  if (place.cell > 0) text += ":cell " + std::to_string(place.cell);
   if (place.line > 0) text += ":" + std::to_string(place.line);
   if (place.line > 0 && place.column > 0) text += ":" + std::to_string(place.column);
   return text;
@@ -47,12 +48,18 @@ std::string PlaceText(const diagnose::Place& place, const std::string& folder) {
 
 // The text's line and a line of carets under the range.
 std::string CodeLines(const diagnose::Place& place, const std::map<std::string, std::string>& texts,
-                      const Style& style) {
+                      const CheckViewOptions& options, const Style& style) {
   const auto found = texts.find(place.file);
   if (found == texts.end() || place.line <= 0) return {};
   const std::vector<std::string_view> lines = SplitLines(found->second);
-  if (static_cast<size_t>(place.line) > lines.size()) return {};
-  const std::string line = SanitizeUtf8(lines[static_cast<size_t>(place.line) - 1]);
+  int row = place.line;
+  if (place.cell > 0) {
+    const auto notebook = options.notebooks.find(place.file);
+    if (notebook == options.notebooks.end()) return {};
+    row = notebook->second.ModuleLine({place.cell, place.line});
+  }
+  if (row <= 0 || static_cast<size_t>(row) > lines.size()) return {};
+  const std::string line = SanitizeUtf8(lines[static_cast<size_t>(row) - 1]);
   const std::string number = std::to_string(place.line);
   std::string text = fmt::format(" {} | {}\n", number, line);
   if (place.column <= 0) return text;
@@ -90,7 +97,7 @@ std::string RenderOne(const Diagnostic& diagnostic, const std::map<std::string, 
                      Paint(style, Color(diagnostic.severity), std::string(SeverityName(diagnostic.severity)) + ":") +
                      " " + Paint(style, "1", SanitizeUtf8(diagnostic.message)) + " [" + diagnostic.id + "]";
   if (!diagnostic.chips.empty()) text += " (" + Join(diagnostic.chips, ", ") + ")";
-  text += "\n" + CodeLines(diagnostic.place, texts, style);
+  text += "\n" + CodeLines(diagnostic.place, texts, options, style);
   for (const diagnose::Related& related : diagnostic.related) {
     text += "  " + PlaceText(related.place, options.folder) + ": " + SanitizeUtf8(related.message) + "\n";
   }

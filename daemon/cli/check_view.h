@@ -6,12 +6,14 @@
 
 #include "daemon/agents/check.h"
 #include "daemon/cli/output.h"
+#include "daemon/kernels/notebook.h"
 
 namespace kernelwright::cli {
 
 struct CheckViewOptions {
-  bool raw = false;    // texts of jax and the compiler whole
-  std::string folder;  // files below it are named relative to it
+  bool raw = false;                                    // texts of jax and the compiler whole
+  std::string folder;                                  // files below it are named relative to it
+  std::map<std::string, kernels::Notebook> notebooks;  // by path: their lines are told by cell
 };
 
 // "  compile matmul v6e   1.2 s", for standard error; empty for stages that are not worth a line.

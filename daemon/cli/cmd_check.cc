@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <limits>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <stop_token>
@@ -19,6 +20,7 @@
 #include "daemon/cli/interrupt.h"
 #include "daemon/cli/target.h"
 #include "daemon/kernels/diff.h"
+#include "daemon/kernels/notebook.h"
 #include "daemon/service/build_identity.h"
 
 namespace kernelwright::cli {
@@ -62,8 +64,13 @@ Expected<agents::CheckRequest> MakeRequest(const CommonOptions& common, const Fl
   return request;
 }
 
-// The texts of the files that diagnostics and fixes name, as they were checked.
-Texts TextsOf(const agents::CheckRequest& request, const agents::CheckResult& result) {
+// The texts of the files that diagnostics and fixes name, as they were checked: notebooks as modules.
+struct CheckedTexts {
+  Texts texts;
+  std::map<std::string, kernels::Notebook> notebooks;
+};
+
+CheckedTexts TextsOf(const agents::CheckRequest& request, const agents::CheckResult& result) {
   Texts texts;
   for (const agents::FileText& file : request.files) texts[file.path] = file.text;
   const auto read = [&](const std::string& path) {
@@ -76,7 +83,29 @@ Texts TextsOf(const agents::CheckRequest& request, const agents::CheckResult& re
       for (const kernels::TextEdit& edit : fix.edits) read(edit.file);
     }
   }
-  return texts;
+  CheckedTexts checked;
+  for (auto& [path, text] : texts) {
+    if (!kernels::Notebook::IsNotebook(path)) continue;
+    auto notebook = kernels::Notebook::Parse(path, text);
+    if (!notebook) continue;  // the check has said so
+    text = notebook->module();
+    checked.notebooks.emplace(path, *std::move(notebook));
+  }
+  checked.texts = std::move(texts);
+  return checked;
+}
+
+// Modules of notebooks back in their notebooks.
+Expected<FixedTexts> AsFiles(FixedTexts fixed, const CheckedTexts& checked) {
+  for (auto& [path, text] : fixed.after) {
+    const auto notebook = checked.notebooks.find(path);
+    if (notebook == checked.notebooks.end()) continue;
+    auto after = notebook->second.WithModule(text);
+    if (!after) return Fail(after.error());
+    text = *std::move(after);
+    fixed.before[path] = notebook->second.json();
+  }
+  return fixed;
 }
 
 class CheckCommand {
@@ -115,7 +144,9 @@ class CheckCommand {
     } else if (flags_.sarif) {
       written = output_.OutJson(CheckSarif(result, folder, service::ThisBuild().version));
     } else {
-      written = output_.Out(RenderCheck(result, TextsOf(request, result), {flags_.raw, folder}, output_.out_style()));
+      CheckedTexts checked = TextsOf(request, result);
+      const CheckViewOptions options{flags_.raw, folder, std::move(checked.notebooks)};
+      written = output_.Out(RenderCheck(result, checked.texts, options, output_.out_style()));
     }
     if (!result.failure.ok()) output_.Note("kernelwright: " + result.failure.ToString());
     if (!written) return Fail(ErrorKind::kEnvironment, "standard output cannot be written", "", "Free space there.");
@@ -125,19 +156,23 @@ class CheckCommand {
   // Several fixes, each proven alone, are proven together before anything is written; when they do not go together,
   // the first is taken.
   Expected<int> Fix(const agents::CheckRequest& request, const agents::CheckResult& result) {
-    const Texts texts = TextsOf(request, result);
-    auto fixed = ApplyFixes(result.diagnostics, texts, std::numeric_limits<size_t>::max());
+    const CheckedTexts checked = TextsOf(request, result);
+    auto fixed = ApplyFixes(result.diagnostics, checked.texts, std::numeric_limits<size_t>::max());
     if (!fixed) return Fail(fixed.error());
     if (fixed->after.empty()) {
       output_.Note("nothing to apply: no proven fix");
       return Show(request, result);
     }
-    auto after = Check(Fixed(request, *fixed));
+    auto files = AsFiles(*fixed, checked);
+    if (!files) return Fail(files.error());
+    auto after = Check(Fixed(request, *files));
     if (!after) return Fail(after.error());
     if (after->has_errors() && fixed->titles.size() > 1) {
-      fixed = ApplyFixes(result.diagnostics, texts, 1);
+      fixed = ApplyFixes(result.diagnostics, checked.texts, 1);
       if (!fixed) return Fail(fixed.error());
-      after = Check(Fixed(request, *fixed));
+      files = AsFiles(*fixed, checked);
+      if (!files) return Fail(files.error());
+      after = Check(Fixed(request, *files));
       if (!after) return Fail(after.error());
     }
     if (!after->failure.ok()) return Fail(after->failure);
@@ -150,7 +185,7 @@ class CheckCommand {
     if (flags_.standard_input) {
       return Fail(ErrorKind::kUsage, "there is no file to write to", "--stdin", "Add --diff to see the fixes.");
     }
-    if (Status written = WriteFixed(*fixed); !written.ok()) return Fail(written);
+    if (Status written = WriteFixed(*files); !written.ok()) return Fail(written);
     for (const std::string& title : fixed->titles) output_.Note("applied: " + title);
     return Show(request, *after);
   }

@@ -19,13 +19,14 @@ enum class Severity { kError, kWarning, kInformation, kHint };
 std::string_view SeverityName(Severity severity);  // "error", "warning", "information", "hint"
 
 // A range in a user's file. Lines and columns from 1, columns in characters, the end exclusive; all zero when only the
-// file is known.
+// file is known. Lines of a notebook are those of the cell, once a check hands them out.
 struct Place {
   std::string file;
   int line = 0;
   int column = 0;
   int end_line = 0;
   int end_column = 0;
+  int cell = 0;  // of a notebook, from 1; else 0
   bool operator==(const Place&) const = default;
 };
 

@@ -37,10 +37,11 @@ void Write(const diagnose::Place& place, v1::Place* message) {
   message->set_column(place.column);
   message->set_end_line(place.end_line);
   message->set_end_column(place.end_column);
+  message->set_cell(place.cell);
 }
 
 diagnose::Place Read(const v1::Place& message) {
-  return {message.file(), message.line(), message.column(), message.end_line(), message.end_column()};
+  return {message.file(), message.line(), message.column(), message.end_line(), message.end_column(), message.cell()};
 }
 
 }  // namespace

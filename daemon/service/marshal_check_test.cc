@@ -14,7 +14,7 @@ TEST(MarshalCheck, ResultSurvives) {
   diagnostic.id = "D01";
   diagnostic.severity = diagnose::Severity::kWarning;
   diagnostic.stage = diagnose::Stage::kBlocks;
-  diagnostic.place = {"/k.py", 1, 2, 3, 4};
+  diagnostic.place = {"/k.py", 1, 2, 3, 4, 5};
   diagnostic.fixes = {{"t", {{"/k.py", {1, 2}, "x", "hash"}}, {"v6e"}}};
   result.diagnostics = {diagnostic};
   const agents::CheckResult back = FromProto(ToProto(result));

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import pathlib
+import signal
 
-from harness import RESULT, USER_CODE, Kernelwright
+from harness import LIMIT, RESULT, USER_CODE, Kernelwright
 
 
 def test_bad_block_is_marked_at_its_spec(shared: Kernelwright, workspace: pathlib.Path) -> None:
@@ -63,3 +65,47 @@ def test_clean_example_has_no_error(shared: Kernelwright, workspace: pathlib.Pat
     found = shared.run("check", str(path), "--chip", "all", "--no-semantics", "--json").expect(RESULT).json
     assert [d for d in found["diagnostics"] if d["severity"] == "error"] == []
     assert {r["status"] for r in found["results"]} == {"clean"}
+
+
+def test_standard_input_stands_for_the_file(shared: Kernelwright, tmp_path: pathlib.Path) -> None:
+    saved, unsaved = tmp_path / "double.py", tmp_path / "unsaved.txt"
+    saved.write_text(WRONG_TYPE.replace("float32) * 2", "bfloat16) * 2"))
+    unsaved.write_text(WRONG_TYPE)
+    from_file = ["sh", "-c", f'exec "$0" "$@" < {unsaved}']
+    shared.run("check", str(saved), "--chip", "v6e", "--no-fixes", "--json").expect(RESULT)
+    arguments = ["check", str(saved), "--stdin", "--chip", "v6e", "--no-fixes", "--json"]
+    found = shared.run(*arguments, before=from_file).expect(USER_CODE).json
+    assert [(d["id"], d["line"]) for d in found["diagnostics"]] == [("D53", 7)]
+    assert "bfloat16" in saved.read_text()
+
+
+def code_cell(text: str) -> dict[str, object]:
+    return {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": [], "source": text}
+
+
+def test_notebook_lines_are_those_of_the_cell(shared: Kernelwright, tmp_path: pathlib.Path) -> None:
+    imports, _, rest = WRONG_TYPE.partition("\n\n\n")
+    kernel, _, call = rest.partition("\n\n\n")
+    title = {"cell_type": "markdown", "metadata": {}, "source": "# Doubling"}
+    cells = [title, code_cell("%matplotlib inline\n" + imports), code_cell(kernel), code_cell(call)]
+    path = tmp_path / "double.ipynb"
+    path.write_text(json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
+    found = shared.run("check", str(path), "--chip", "v6e", "--json").expect(USER_CODE).json
+    (only,) = found["diagnostics"]
+    assert (only["id"], only["cell"], only["line"]) == ("D53", 3, 2)
+    shared.run("check", str(path), "--chip", "v6e", "--fix").expect(RESULT)
+    written = [cell["source"] for cell in json.loads(path.read_text())["cells"]]
+    assert "astype(o_ref.dtype)" in written[2]
+    assert [written[i] for i in (0, 1, 3)] == [cells[i]["source"] for i in (0, 1, 3)]
+    shared.optimize(str(path)).says("notebooks can be checked but not optimized")
+
+
+def test_interrupted_check_ends_its_jobs(shared: Kernelwright, workspace: pathlib.Path) -> None:
+    process = shared.start("check", str(workspace / "softmax.py"), "--chip", "all", "--json")
+    assert process.stderr is not None
+    assert any("blocks" in line for line in iter(process.stderr.readline, ""))
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == LIMIT
+    assert json.loads(out)["error"]["kind"] == "cancelled"
+    shared.run("check", str(workspace / "softmax.py"), "--no-semantics").expect(RESULT)
