@@ -31,8 +31,10 @@ function dataFolder(): string {
 }
 
 export interface MachineOptions {
-  /** Where the extensions are taken from; by default this tree, as an extension under development. */
-  readonly extensions?: string;
+  /** An editor without Kernelwright. */
+  readonly withoutExtension?: boolean;
+  /** Folder of one more extension. */
+  readonly probe?: string;
   readonly settings?: Record<string, unknown>;
   readonly trust?: boolean;
   readonly environment?: Record<string, string | undefined>;
@@ -87,10 +89,14 @@ export class Machine {
       'kernelwright.daemon.path': binary,
       ...options.settings,
     };
-    fs.writeFileSync(path.join(this.root, 'data/User/settings.json'), JSON.stringify(settings));
-    if (options.extensions === undefined) {
-      fs.symlinkSync(extensionFolder, path.join(this.root, 'extensions', 'kernelwright.kernelwright-0.1.0'));
+    // Paths of programs are settings of the machine that the code is on.
+    for (const place of ['data/User', 'data/Machine']) {
+      fs.mkdirSync(path.join(this.root, place), { recursive: true });
+      fs.writeFileSync(path.join(this.root, place, 'settings.json'), JSON.stringify(settings));
     }
+    const link = (folder: string, name: string) => fs.symlinkSync(folder, path.join(this.root, 'extensions', name));
+    if (options.withoutExtension !== true) link(extensionFolder, 'kernelwright.kernelwright-0.1.0');
+    if (options.probe !== undefined) link(options.probe, 'kernelwright-tests.loop-probe-0.0.1');
   }
 
   /** Writes a file of the workspace; returns its path. */
@@ -138,6 +144,24 @@ export class Machine {
       if (this.server?.exitCode !== null) throw new Error(`the server ended:\n${this.serverLog()}`);
       return answers(`http://127.0.0.1:${this.port}/version`);
     });
+  }
+
+  /** Installs a package as a user would. */
+  install(vscode: string, vsix: string): void {
+    const folders = [
+      '--extensions-dir',
+      path.join(this.root, 'extensions'),
+      '--server-data-dir',
+      path.join(this.root, 'server'),
+    ];
+    const args = [
+      path.join(vscode, 'out/server-main.js'),
+      '--install-extension',
+      vsix,
+      '--accept-server-license-terms',
+      ...folders,
+    ];
+    execFileSync(process.execPath, args, { env: this.environment, encoding: 'utf8' });
   }
 
   serverLog(): string {

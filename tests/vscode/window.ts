@@ -216,6 +216,16 @@ export class Window {
     await this.page.keyboard.press('Control+s');
   }
 
+  /** Opens Kernelwright's own views. */
+  async openView(): Promise<void> {
+    await this.page.locator('.activitybar [aria-label*="Kernelwright"]').first().click();
+  }
+
+  /** A row of a view. */
+  row(text: string): Locator {
+    return this.page.locator('.pane-body .monaco-list-row', { hasText: text }).first();
+  }
+
   status(text: string | RegExp): Locator {
     return this.page.locator('.part.statusbar .statusbar-item', { hasText: text }).first();
   }

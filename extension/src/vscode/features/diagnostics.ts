@@ -49,6 +49,7 @@ class Checker implements vscode.Disposable {
   private readonly disposables: vscode.Disposable[] = [this.collection];
   private toldEnvironment = '';
   private connectedBefore = false;
+  private missed = false; // a check found no daemon
 
   constructor(private readonly app: App) {
     const { workspace } = vscode;
@@ -65,8 +66,9 @@ class Checker implements vscode.Disposable {
       }),
       app.daemon.onDidConnect(() => {
         // What was asked of a daemon that has ended is asked again; the first connection was made by a check.
-        if (this.connectedBefore) this.all();
+        if (this.connectedBefore || this.missed) this.all();
         this.connectedBefore = true;
+        this.missed = false;
       }),
     );
     this.all();
