@@ -88,6 +88,16 @@ class ProgramDecoder {
     op->c = std::min(last + 1, bundles);
     op->b = 0;
     if (!shadow_.shortened || (last < bundles && source_.bundle(last).ends_region)) return;
+    // The branch of a loop stands in front of the end of its region, to which all of its slots belong: registers of the
+    // next round are moved in them, also behind an empty one.
+    if (op->aux >= 0 && op->aux <= static_cast<int32_t>(op->bundle)) {
+      for (uint32_t slot = op->bundle + 1; slot < std::min(last, bundles); ++slot) {
+        if (!source_.bundle(slot).ends_region) continue;
+        op->b = last - slot;
+        op->c = slot + 1;
+        return;
+      }
+    }
     for (uint32_t slot = op->bundle + 1; slot < std::min(last, bundles); ++slot) {
       if (source_.op_begin(slot) != source_.op_end(slot) || source_.bundle(slot).ends_region) continue;
       op->b = last - slot;
