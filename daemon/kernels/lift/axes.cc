@@ -84,7 +84,8 @@ class Analyzer {
     if (name == "reshape" || name == "squeeze" || name == "expand_dims") return JoinReshape(at);
     if (name == "transpose") {
       const auto permutation = Integers(op, "permutation");
-      for (size_t d = 0; d < permutation.size(); ++d) Unite(op.args[0].node, static_cast<size_t>(permutation[d]), at, d);
+      for (size_t d = 0; d < permutation.size(); ++d)
+        Unite(op.args[0].node, static_cast<size_t>(permutation[d]), at, d);
       return true;
     }
     if (IsReduction(name)) {
@@ -185,8 +186,7 @@ class Analyzer {
       const Node& user = flat_.nodes[i];
       for (size_t a = 0; a < user.args.size(); ++a) {
         if (user.args[a].is_number() || !axes_.weights.contains(user.args[a].node)) continue;
-        const bool as_weight =
-            (user.op == "dot_general" && a == 1) || axes_.weights.contains(static_cast<int>(i));
+        const bool as_weight = (user.op == "dot_general" && a == 1) || axes_.weights.contains(static_cast<int>(i));
         if (!as_weight) return Refuse("a weight is used beside its product, by " + user.op, static_cast<int>(i));
       }
     }
@@ -327,8 +327,8 @@ std::variant<Product, Obstacle> ReadProduct(const FlatProgram& flat, const Axes&
 
 bool IsAlias(const FlatProgram& flat, int at) {
   const Node& node = flat.nodes[static_cast<size_t>(at)];
-  static const std::set<std::string> views = {"broadcast_in_dim", "reshape", "squeeze",      "expand_dims",
-                                              "copy",             "transpose", "stop_gradient"};
+  static const std::set<std::string> views = {"broadcast_in_dim", "reshape",      "squeeze", "expand_dims", "copy",
+                                              "transpose",        "stop_gradient"};
   if (views.contains(node.op)) return true;
   return node.op == "convert_element_type" && IsFloat(node.type.dtype) &&
          IsFloat(flat.nodes[static_cast<size_t>(node.args[0].node)].type.dtype);

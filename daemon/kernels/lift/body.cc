@@ -49,8 +49,11 @@ void Body::Expect(const std::vector<int>& roots) {
   while (!pending.empty()) {
     const int at = pending.back();
     pending.pop_back();
-    for (const Arg& arg : PartsOf(at).args) {
-      if (!arg.is_number()) use(arg.node);
+    const Parts parts = PartsOf(at);
+    for (const Arg& arg : parts.args) {
+      if (arg.is_number()) continue;
+      use(arg.node);
+      if (parts.gelu_exact) use(arg.node);  // written twice
     }
   }
 }

@@ -29,10 +29,10 @@ struct Infix {
 
 const std::map<std::string, Infix>& Infixes() {
   static const std::map<std::string, Infix> infixes = {
-      {"add", {"+", kAdd, false}},     {"add_any", {"+", kAdd, false}}, {"sub", {"-", kAdd, false}},
+      {"add", {"+", kAdd, false}},      {"add_any", {"+", kAdd, false}},  {"sub", {"-", kAdd, false}},
       {"mul", {"*", kMultiply, false}}, {"div", {"/", kMultiply, false}}, {"pow", {"**", kPower, false}},
-      {"and", {"&", kAnd, false}},      {"or", {"|", kOr, false}},       {"eq", {"==", kCompare, false}},
-      {"ne", {"!=", kCompare, false}},  {"lt", {"<", kCompare, false}},  {"le", {"<=", kCompare, false}},
+      {"and", {"&", kAnd, false}},      {"or", {"|", kOr, false}},        {"eq", {"==", kCompare, false}},
+      {"ne", {"!=", kCompare, false}},  {"lt", {"<", kCompare, false}},   {"le", {"<=", kCompare, false}},
       {"gt", {">", kCompare, false}},   {"ge", {">=", kCompare, false}}};
   return infixes;
 }
@@ -40,10 +40,11 @@ const std::map<std::string, Infix>& Infixes() {
 // Functions of one or two operands, after the name of their module.
 const std::map<std::string, std::pair<char, const char*>>& Functions() {
   static const std::map<std::string, std::pair<char, const char*>> functions = {
-      {"exp", {'n', "exp"}},     {"exp2", {'n', "exp2"}},   {"log", {'n', "log"}},        {"log1p", {'n', "log1p"}},
-      {"sqrt", {'n', "sqrt"}},   {"tanh", {'n', "tanh"}},   {"abs", {'n', "abs"}},        {"sign", {'n', "sign"}},
-      {"floor", {'n', "floor"}}, {"ceil", {'n', "ceil"}},   {"sin", {'n', "sin"}},        {"cos", {'n', "cos"}},
-      {"max", {'n', "maximum"}}, {"min", {'n', "minimum"}}, {"is_finite", {'n', "isfinite"}},
+      {"exp", {'n', "exp"}},         {"exp2", {'n', "exp2"}},   {"log", {'n', "log"}},
+      {"log1p", {'n', "log1p"}},     {"sqrt", {'n', "sqrt"}},   {"tanh", {'n', "tanh"}},
+      {"abs", {'n', "abs"}},         {"sign", {'n', "sign"}},   {"floor", {'n', "floor"}},
+      {"ceil", {'n', "ceil"}},       {"sin", {'n', "sin"}},     {"cos", {'n', "cos"}},
+      {"max", {'n', "maximum"}},     {"min", {'n', "minimum"}}, {"is_finite", {'n', "isfinite"}},
       {"rsqrt", {'l', "lax.rsqrt"}}, {"erf", {'l', "lax.erf"}}, {"logistic", {'l', "nn.sigmoid"}}};
   return functions;
 }
@@ -55,9 +56,8 @@ bool Near(const Arg& arg, double value) { return arg.is_number() && std::abs(arg
 }  // namespace
 
 bool IsElementwise(const std::string& op) {
-  static const std::set<std::string> others = {"neg",     "not",  "integer_pow", "square",
-                                               "erfc",    "copy", "select_n",    "convert_element_type",
-                                               "clamp",   "stop_gradient"};
+  static const std::set<std::string> others = {"neg",  "not",      "integer_pow",          "square", "erfc",
+                                               "copy", "select_n", "convert_element_type", "clamp",  "stop_gradient"};
   return Infixes().contains(op) || Functions().contains(op) || others.contains(op);
 }
 
@@ -90,9 +90,8 @@ Code PrintNumber(const Arg& number, const Modules& modules) {
   }
   std::array<char, 64> buffer{};
   char* end = buffer.data() + buffer.size();
-  const auto result = number.is_integer
-                          ? std::to_chars(buffer.data(), end, static_cast<int64_t>(number.number))
-                          : std::to_chars(buffer.data(), end, static_cast<float>(number.number));
+  const auto result = number.is_integer ? std::to_chars(buffer.data(), end, static_cast<int64_t>(number.number))
+                                        : std::to_chars(buffer.data(), end, static_cast<float>(number.number));
   std::string text(buffer.data(), result.ptr);
   if (!number.is_integer && text.find_first_of(".en") == std::string::npos) text += ".0";
   return {text, number.number < 0 ? kUnary : Code::kAtom};

@@ -213,6 +213,10 @@ class Flattener {
       values_[operation.outputs[0].id] = args[args[0].number != 0 ? 2 : 1];
       return true;
     }
+    if (const auto same = FindSame(operation, args)) {
+      values_[operation.outputs[0].id] = *same;
+      return true;
+    }
     Node node;
     node.op = operation.name;
     node.args = std::move(args);
@@ -223,6 +227,18 @@ class Flattener {
     values_[operation.outputs[0].id] = Arg{static_cast<int>(flat_.nodes.size())};
     flat_.nodes.push_back(std::move(node));
     return true;
+  }
+
+  // The node that computes the same already.
+  std::optional<Arg> FindSame(const Operation& operation, const std::vector<Arg>& args) const {
+    for (size_t i = flat_.inputs; i < flat_.nodes.size(); ++i) {
+      const Node& node = flat_.nodes[i];
+      if (node.op == operation.name && node.args == args && node.type.dtype == operation.outputs[0].type.dtype &&
+          node.type.dims == operation.outputs[0].type.dims && node.operation->attributes == operation.attributes) {
+        return Arg{static_cast<int>(i)};
+      }
+    }
+    return std::nullopt;
   }
 
   // A branch that is known while tracing; the other ones would need both kernels.

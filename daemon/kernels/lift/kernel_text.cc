@@ -1,5 +1,5 @@
-// See kernel_text.h. Three forms: whole rows; a product that accumulates over k in scratch; a product whose left side is
-// computed from whole rows once per row block and kept in scratch.
+// See kernel_text.h. Three forms: whole rows; a product that accumulates over k in scratch; a product whose left side
+// is computed from whole rows once per row block and kept in scratch.
 #include "daemon/kernels/lift/kernel_text.h"
 
 #include <algorithm>
@@ -11,9 +11,9 @@
 namespace kernelwright::kernels::lift {
 namespace {
 
-constexpr int64_t kRowBudget = int64_t{8} << 20;       // windows and float32 values of a kernel over rows, bytes
-constexpr int64_t kDefaultLimit = int64_t{11} << 20;   // beyond it a kernel asks for more VMEM
-constexpr int64_t kLargestLimit = int64_t{50} << 20;   // what every chip has
+constexpr int64_t kRowBudget = int64_t{8} << 20;      // windows and float32 values of a kernel over rows, bytes
+constexpr int64_t kDefaultLimit = int64_t{11} << 20;  // beyond it a kernel asks for more VMEM
+constexpr int64_t kLargestLimit = int64_t{50} << 20;  // what every chip has
 constexpr int64_t kWidestRow = int64_t{1} << 18;
 constexpr int kLineLength = 100;
 
@@ -86,9 +86,12 @@ class StageWriter {
 
   bool Collect() {
     for (const Source& source : stage_.sources) {
-      Place place{source.node, "", node(source.node).op == "input" ? node(source.node).type.dtype
-                                                                   : KeptType(context_.flat, source.node),
-                  context_.axes.layout[static_cast<size_t>(source.node)], source.in_epilogue, nullptr};
+      Place place{source.node,
+                  "",
+                  node(source.node).op == "input" ? node(source.node).type.dtype : KeptType(context_.flat, source.node),
+                  context_.axes.layout[static_cast<size_t>(source.node)],
+                  source.in_epilogue,
+                  nullptr};
       if (place.dtype != "float32" && place.dtype != "bfloat16" && place.dtype != "int32") {
         return Refuse("an argument of type " + place.dtype);
       }
@@ -100,12 +103,16 @@ class StageWriter {
         return each.weight != nullptr && each.node == product.weight && each.weight->transposed == product.transposed;
       });
       if (known != inputs_.end()) continue;
-      inputs_.push_back({product.weight, taken_.Take(context_.names.at(product.weight)),
-                         node(product.weight).type.dtype, {}, false, &product});
+      inputs_.push_back({product.weight,
+                         taken_.Take(context_.names.at(product.weight)),
+                         node(product.weight).type.dtype,
+                         {},
+                         false,
+                         &product});
     }
     for (int output : stage_.outputs) {
-      Place place{output, "", KeptType(context_.flat, output), context_.axes.layout[static_cast<size_t>(output)],
-                  true, nullptr};
+      Place place{output, "",     KeptType(context_.flat, output), context_.axes.layout[static_cast<size_t>(output)],
+                  true,   nullptr};
       if (place.dtype != "float32" && place.dtype != "bfloat16" && place.dtype != "int32") {
         return Refuse("a result of type " + place.dtype);
       }
@@ -251,12 +258,12 @@ class StageWriter {
                          const std::vector<std::string>& out_specs, const std::vector<std::string>& out_shapes,
                          const std::vector<std::string>& scratch, const std::vector<std::string>& semantics,
                          int64_t vmem, const std::vector<std::string>& operands) const {
-    std::string text = "    " + Receiver() + " = " + pl_ + ".pallas_call(\n        " + kernel + ",\n        grid=" + grid +
-                       ",\n        in_specs=[\n";
+    std::string text = "    " + Receiver() + " = " + pl_ + ".pallas_call(\n        " + kernel +
+                       ",\n        grid=" + grid + ",\n        in_specs=[\n";
     for (const auto& [spec, what] : in_specs) text += "            " + spec + ",  # " + what + "\n";
-    text += "        ],\n        out_specs=" + (out_specs.size() == 1 ? out_specs[0] : "[" + Join(out_specs, ", ") + "]") +
-            ",\n        out_shape=" +
-            (out_shapes.size() == 1 ? out_shapes[0] : "[" + Join(out_shapes, ", ") + "]") + ",\n";
+    text +=
+        "        ],\n        out_specs=" + (out_specs.size() == 1 ? out_specs[0] : "[" + Join(out_specs, ", ") + "]") +
+        ",\n        out_shape=" + (out_shapes.size() == 1 ? out_shapes[0] : "[" + Join(out_shapes, ", ") + "]") + ",\n";
     if (!scratch.empty()) text += "        scratch_shapes=[" + Join(scratch, ", ") + "],\n";
     std::vector<std::string> quoted;
     for (const std::string& word : semantics) quoted.push_back("\"" + word + "\"");
@@ -265,9 +272,9 @@ class StageWriter {
       const int64_t mib = std::min(kLargestLimit, vmem * 3 / 2) >> 20;
       limit = ", vmem_limit_bytes=" + std::to_string(std::max<int64_t>(mib, 20)) + " << 20";
     }
-    text += "        compiler_params=" + context_.modules.pltpu + ".CompilerParams(\n            dimension_semantics=" +
-            Tuple(quoted) + limit + "\n        ),\n        name=\"" + names_.title + "\",\n    )(" +
-            Join(operands, ", ") + ")\n";
+    text += "        compiler_params=" + context_.modules.pltpu +
+            ".CompilerParams(\n            dimension_semantics=" + Tuple(quoted) + limit +
+            "\n        ),\n        name=\"" + names_.title + "\",\n    )(" + Join(operands, ", ") + ")\n";
     // A short set of compiler parameters fits on its line.
     return text;
   }
@@ -292,7 +299,8 @@ class StageWriter {
     std::vector<std::string> results;
     for (const Place& output : outputs_) results.push_back(output.name + " " + BlockWords(output, "block_rows", "d"));
     kernel_ = Signature("", "def " + names_.kernel + "(", References({}), "):");
-    kernel_ += OneOrMoreLines("    ", "A block of whole rows: " + Join(words, ", ") + " -> " + Join(results, ", ") + ".");
+    kernel_ +=
+        OneOrMoreLines("    ", "A block of whole rows: " + Join(words, ", ") + " -> " + Join(results, ", ") + ".");
     kernel_ += Indented(lines, 1);
 
     int64_t per_row = 0;
@@ -377,7 +385,8 @@ class StageWriter {
       options += ", precision=" + context_.modules.jax + ".lax.Precision.HIGHEST";
     }
     if (!product.transposed) return jnp_ + ".dot(" + left + ", " + right + options + ")";
-    return context_.modules.jax + ".lax.dot_general(" + left + ", " + right + ", (((1,), (1,)), ((), ()))" + options + ")";
+    return context_.modules.jax + ".lax.dot_general(" + left + ", " + right + ", (((1,), (1,)), ((), ()))" + options +
+           ")";
   }
 
   const Place& WeightOf(const Product& product) const {
@@ -397,8 +406,8 @@ class StageWriter {
   std::string SizeLines() const {
     const Product& first = stage_.products.front();
     const std::string weight = ArgumentOf(WeightOf(first));
-    return "    " + std::string(first.transposed ? "n, k" : "k, n") + " = " + weight + ".shape\n    m = " +
-           ArgumentOf(primary_) + ".size // " + ArgumentOf(primary_) + ".shape[-1]\n";
+    return "    " + std::string(first.transposed ? "n, k" : "k, n") + " = " + weight +
+           ".shape\n    m = " + ArgumentOf(primary_) + ".size // " + ArgumentOf(primary_) + ".shape[-1]\n";
   }
 
   // Name of a product's result inside the kernel.
@@ -433,8 +442,11 @@ class StageWriter {
   // Specs and operands of everything that is cut like the result.
   std::string ResultSpec(const Axes::Layout& layout, const Index& index) const {
     const bool wide = layout.column != kUnit;
-    return Spec(layout.rows ? "block_m" : "1", !wide ? "1" : stage_.whole_columns ? "n" : "block_n", index,
-                layout.rows ? index.row : "0", !wide || stage_.whole_columns ? "0" : index.column);
+    return Spec(layout.rows ? "block_m" : "1",
+                !wide                  ? "1"
+                : stage_.whole_columns ? "n"
+                                       : "block_n",
+                index, layout.rows ? index.row : "0", !wide || stage_.whole_columns ? "0" : index.column);
   }
 
   std::string MinLine(const std::vector<std::pair<std::string, std::string>>& blocks) const {
@@ -476,8 +488,7 @@ class StageWriter {
     const Place left = inputs_.front();
     std::vector<std::string> accumulators;
     for (const Product& product : stage_.products) {
-      accumulators.push_back(
-          taken_.Take(count == 1 ? "acc" : context_.names.at(product.node) + "_acc"));
+      accumulators.push_back(taken_.Take(count == 1 ? "acc" : context_.names.at(product.node) + "_acc"));
     }
     std::vector<std::string> scratch = accumulators;
     for (std::string& name : scratch) name += "_ref";
@@ -495,8 +506,10 @@ class StageWriter {
                       Join(weights, ", ") + "; the last step finishes the block.";
     kernel_ = Signature("", "def " + names_.kernel + "(", parameters, "):");
     kernel_ += OneOrMoreLines("    ", doc);
-    kernel_ += "    step = " + pl_ + ".program_id(" + step_axis + ")\n\n    @" + pl_ + ".when(step == 0)\n    def _():\n";
-    for (const std::string& name : scratch) kernel_ += "        " + name + "[...] = " + jnp_ + ".zeros_like(" + name + ")\n";
+    kernel_ +=
+        "    step = " + pl_ + ".program_id(" + step_axis + ")\n\n    @" + pl_ + ".when(step == 0)\n    def _():\n";
+    for (const std::string& name : scratch)
+      kernel_ += "        " + name + "[...] = " + jnp_ + ".zeros_like(" + name + ")\n";
     const std::string cast = left.dtype != first.left_dtype ? ".astype(" + jnp_ + "." + first.left_dtype + ")" : "";
     kernel_ += "\n    " + left.name + " = " + left.name + "_ref[...]" + cast + "\n";
     for (const Product& product : stage_.products) {
@@ -508,7 +521,8 @@ class StageWriter {
     kernel_ += "        left = k - step * block_k\n";
     const std::string iota = context_.modules.jax + ".lax.broadcasted_iota(" + jnp_ + ".int32, ";
     const auto mask = [&](const std::string& name, const char* axis) {
-      return "        " + name + " = " + jnp_ + ".where(" + iota + name + ".shape, " + axis + ") < left, " + name + ", 0)\n";
+      return "        " + name + " = " + jnp_ + ".where(" + iota + name + ".shape, " + axis + ") < left, " + name +
+             ", 0)\n";
     };
     kernel_ += mask(left.name, "1");
     for (const Place& input : inputs_) {
@@ -516,8 +530,8 @@ class StageWriter {
     }
     std::vector<std::string> finished;
     for (size_t i = 0; i < stage_.products.size(); ++i) {
-      kernel_ += "    " + scratch[i] + "[...] += " +
-                 Multiply(stage_.products[i], left.name, WeightOf(stage_.products[i]).name) + "\n";
+      kernel_ += "    " + scratch[i] +
+                 "[...] += " + Multiply(stage_.products[i], left.name, WeightOf(stage_.products[i]).name) + "\n";
       finished.push_back(scratch[i] + "[...]");
     }
     std::vector<std::string> lines;
@@ -536,7 +550,8 @@ class StageWriter {
       bm = 256;
       while (need() > kDefaultLimit && bk > 128) bk /= 2;
       while (need() > kDefaultLimit && bm > 64) bm /= 2;
-      if (need() > kLargestLimit) return Refuse("rows of " + std::to_string(n) + " columns do not fit beside the product");
+      if (need() > kLargestLimit)
+        return Refuse("rows of " + std::to_string(n) + " columns do not fit beside the product");
     }
     (void)k;
     const Index index = stage_.whole_columns ? Index{"i, s", "i", "0", "s"} : Index{"i, j, s", "i", "j", "s"};
@@ -565,8 +580,8 @@ class StageWriter {
       }
       operands.push_back(AsMatrix(input, "m", input.in_epilogue ? "n" : "k"));
     }
-    std::vector<std::string> scratch_shapes(static_cast<size_t>(count), context_.modules.pltpu + ".VMEM((block_m, " +
-                                                                            wide + "), " + jnp_ + ".float32)");
+    std::vector<std::string> scratch_shapes(
+        static_cast<size_t>(count), context_.modules.pltpu + ".VMEM((block_m, " + wide + "), " + jnp_ + ".float32)");
     std::string grid = "(" + pl_ + ".cdiv(m, block_m), ";
     if (!stage_.whole_columns) grid += pl_ + ".cdiv(n, block_n), ";
     grid += pl_ + ".cdiv(k, block_k))";
@@ -615,11 +630,13 @@ class StageWriter {
 
     kernel_ = Signature("", "def " + names_.kernel + "(", References(scratch), "):");
     if (inline_left) {
-      kernel_ += OneOrMoreLines("    ", "A block of whole rows: " + kept + " (block_m, k), then its product (block_m, n).");
+      kernel_ +=
+          OneOrMoreLines("    ", "A block of whole rows: " + kept + " (block_m, k), then its product (block_m, n).");
       kernel_ += Indented(lines, 1);
     } else {
-      kernel_ += OneOrMoreLines("    ", kept + " (block_m, k) is computed at the first block of columns and kept for the "
-                                               "others; each gives (block_m, block_n).");
+      kernel_ += OneOrMoreLines("    ", kept +
+                                            " (block_m, k) is computed at the first block of columns and kept for the "
+                                            "others; each gives (block_m, block_n).");
       kernel_ += "\n    @" + pl_ + ".when(" + pl_ + ".program_id(1) == 0)\n    def _():\n" + Indented(lines, 2) + "\n";
     }
     lines.clear();
@@ -634,7 +651,8 @@ class StageWriter {
     const auto need = [&] {
       int64_t bytes = bm * k * Bytes(first.left_dtype) + 8 * bm * k;
       for (const Place& input : inputs_) {
-        if (input.weight == nullptr && !input.in_epilogue && input.layout.rows) bytes += 2 * bm * k * Bytes(input.dtype);
+        if (input.weight == nullptr && !input.in_epilogue && input.layout.rows)
+          bytes += 2 * bm * k * Bytes(input.dtype);
       }
       return bytes + WeightBytes(k, bn) + ResultBytes(bm, bn) +
              static_cast<int64_t>(stage_.products.size()) * bm * bn * 4;
@@ -678,7 +696,8 @@ class StageWriter {
     if (!inline_left) {
       scratch_shapes.push_back(context_.modules.pltpu + ".VMEM((block_m, k), " + jnp_ + "." + first.left_dtype + ")");
     }
-    std::string grid = "(" + pl_ + ".cdiv(m, block_m)" + (stage_.whole_columns ? ",)" : ", " + pl_ + ".cdiv(n, block_n))");
+    std::string grid =
+        "(" + pl_ + ".cdiv(m, block_m)" + (stage_.whole_columns ? ",)" : ", " + pl_ + ".cdiv(n, block_n))");
     std::vector<std::string> semantics = {"parallel"};
     if (!stage_.whole_columns) semantics.emplace_back("arbitrary");
     FinishProduct(names_.kernel, grid, in_specs, index, scratch_shapes, semantics, need(), operands);

@@ -86,9 +86,9 @@ class Lifter {
     std::vector<WrittenStage> stages;
     NameSet titles;
     const std::string& function = target_.function.name;
-    const std::string base = "_" + function.substr(function.find_first_not_of('_') == std::string::npos
-                                                       ? 0
-                                                       : function.find_first_not_of('_'));
+    const std::string base =
+        "_" +
+        function.substr(function.find_first_not_of('_') == std::string::npos ? 0 : function.find_first_not_of('_'));
     for (const Stage& stage : plan.stages) {
       std::string part;
       if (plan.stages.size() > 1) {
@@ -115,12 +115,33 @@ class Lifter {
     proposal.reason = Reason(plan);
     proposal.evidence = Evidence(plan);
     proposal.exactness = Exactness::kReassociation;
+    proposal.check_inputs = FoldedInputs();
     const auto edited = EditSource(request_, target_, writer, stages, proposal);
     if (const auto* obstacle = std::get_if<Obstacle>(&edited)) {
       Refuse(rule_, *obstacle);
       return;
     }
     result_.proposals.push_back(std::move(proposal));
+  }
+
+  // The inputs with all rows in one dimension, so that a reduced shape is found by the blocks that cut it.
+  std::vector<InputSpec> FoldedInputs() const {
+    std::vector<InputSpec> inputs = context_.inputs;
+    for (size_t i = 0; i < flat_.inputs; ++i) {
+      const bool weight = axes_.weights.contains(static_cast<int>(i));
+      if (weight || !axes_.layout[i].rows) continue;
+      const auto input = std::find_if(inputs.begin(), inputs.end(),
+                                      [&](const InputSpec& each) { return each.PathText() == flat_.nodes[i].name; });
+      if (input == inputs.end() || input->dims.size() != axes_.dims[i].size()) continue;
+      size_t last = input->dims.size();
+      for (size_t d = 0; d < input->dims.size(); ++d) {
+        if (!axes_.rows.contains(axes_.dims[i][d])) continue;
+        last = d;
+        input->dims[d] = 1;
+      }
+      if (last < input->dims.size()) input->dims[last] = axes_.row_count;
+    }
+    return inputs;
   }
 
   static std::string What(const Plan& plan) {
@@ -143,8 +164,8 @@ class Lifter {
       }
       text += Count(stage.products.size(), "product") + (stage.products.size() > 1 ? " of the same rows" : "");
       if (stage.has_prologue) text += ", the left side computed from whole rows in VMEM";
-      const bool epilogue = stage.outputs.size() != stage.products.size() ||
-                            stage.outputs.front() != stage.products.front().node;
+      const bool epilogue =
+          stage.outputs.size() != stage.products.size() || stage.outputs.front() != stage.products.front().node;
       if (epilogue) text += ", what follows fused behind the last step";
     }
     return text;
@@ -162,7 +183,8 @@ class Lifter {
       for (int node : stage.outputs) kept += Bytes(flat_.nodes[static_cast<size_t>(node)].type);
     }
     char text[160];
-    std::snprintf(text, sizeof text, "from the trace: arguments and results are %.1f MiB, values between kernels %.1f MiB",
+    std::snprintf(text, sizeof text,
+                  "from the trace: arguments and results are %.1f MiB, values between kernels %.1f MiB",
                   ends / (1 << 20), kept / (1 << 20));
     std::string evidence = text;
     if (!sizes_.free) evidence += "; it takes the traced sizes only, because " + sizes_.why_fixed;

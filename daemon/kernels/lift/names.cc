@@ -30,9 +30,9 @@ std::vector<Assignment> FindAssignments(const SourceFile& file) {
 
 std::string RoleName(const Node& node, bool is_mean) {
   static const std::map<std::string, std::string> names = {
-      {"reduce_sum", "total"}, {"reduce_max", "top"}, {"reduce_min", "low"}, {"rsqrt", "scale"}, {"exp", "e"},
-      {"dot_general", "product"}, {"sub", "shifted"}, {"add", "added"}, {"mul", "scaled"}, {"div", "quotient"},
-      {"square", "squared"}, {"logistic", "gate"}, {"tanh", "t"}, {"sqrt", "root"}};
+      {"reduce_sum", "total"},    {"reduce_max", "top"}, {"reduce_min", "low"}, {"rsqrt", "scale"}, {"exp", "e"},
+      {"dot_general", "product"}, {"sub", "shifted"},    {"add", "added"},      {"mul", "scaled"},  {"div", "quotient"},
+      {"square", "squared"},      {"logistic", "gate"},  {"tanh", "t"},         {"sqrt", "root"}};
   if (is_mean) return "mean";
   const auto found = names.find(node.op);
   return found != names.end() ? found->second : "v";

@@ -83,8 +83,8 @@ class Planner {
       const Arg left = Behind(flat_, {product.left});
       auto joined = std::find_if(groups_.begin(), groups_.end(), [&](const std::vector<Product>& group) {
         const Product& first = group.front();
-        return Behind(flat_, {first.left}) == left && first.left_dtype == product.left_dtype &&
-               first.k == product.k && first.n == product.n && meet(first.node, product.node);
+        return Behind(flat_, {first.left}) == left && first.left_dtype == product.left_dtype && first.k == product.k &&
+               first.n == product.n && meet(first.node, product.node);
       });
       if (joined == groups_.end()) {
         groups_.push_back({product});
@@ -117,8 +117,8 @@ class Planner {
       reduces_[i] = reduces_[i] || IsReduction(node(at).op);
       reduced_[i] = IsReduction(node(at).op) && stage_[i] >= 0;
       for (int operand : Operands(at)) {
-        reduced_[i] = reduced_[i] || (stage_[static_cast<size_t>(operand)] == stage_[i] &&
-                                      reduced_[static_cast<size_t>(operand)]);
+        reduced_[i] = reduced_[i] ||
+                      (stage_[static_cast<size_t>(operand)] == stage_[i] && reduced_[static_cast<size_t>(operand)]);
       }
       if (stage_[i] < 0) continue;
       const bool last = stage_[i] == static_cast<int>(groups_.size()) - 1;
@@ -248,11 +248,11 @@ class Planner {
   const Axes& axes_;
   const PlanOptions options_;
   std::vector<std::vector<Product>> groups_;
-  std::map<int, int> group_of_;      // product -> group
-  std::vector<int> stage_;           // the last group that a node depends on; -1: inputs alone
-  std::vector<int> owner_;           // the group whose kernel computes it; -1: whoever needs it
-  std::vector<bool> reduced_;        // depends on a reduction over its stage's columns
-  std::vector<bool> reduces_;        // some reduction is in it, not through a product
+  std::map<int, int> group_of_;  // product -> group
+  std::vector<int> stage_;       // the last group that a node depends on; -1: inputs alone
+  std::vector<int> owner_;       // the group whose kernel computes it; -1: whoever needs it
+  std::vector<bool> reduced_;    // depends on a reduction over its stage's columns
+  std::vector<bool> reduces_;    // some reduction is in it, not through a product
   std::map<int, std::set<int>> kept_;
   std::map<int, std::set<int>> row_kept_;
   std::set<int> in_row_kernel_;

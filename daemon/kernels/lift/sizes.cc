@@ -58,9 +58,8 @@ Sizes CompareSizes(const FlatProgram& flat, const Axes& axes, const FlatProgram*
       if (is_length && other == nullptr) sizes.means.insert(static_cast<int>(i));
       if (other == nullptr) continue;
       const Arg& there = other->nodes[i].args[a];
-      const bool is_length_there =
-          is_length && there.is_number() &&
-          there.number == static_cast<double>(SummedLength(*other, other->nodes[i].args[0]));
+      const bool is_length_there = is_length && there.is_number() &&
+                                   there.number == static_cast<double>(SummedLength(*other, other->nodes[i].args[0]));
       if (is_length_there) sizes.means.insert(static_cast<int>(i));
       if (arg == there || is_length_there) continue;
       sizes.free = false;

@@ -24,7 +24,8 @@ std::optional<std::string> AliasOf(const SourceFile& file, const std::string& mo
   const size_t dot = module.rfind('.');
   for (const Import& import : file.imports()) {
     if (!import.top_level) continue;
-    if (import.module == module && import.name.empty() && (module.find('.') == std::string::npos || import.alias != module.substr(0, module.find('.')))) {
+    if (import.module == module && import.name.empty() &&
+        (module.find('.') == std::string::npos || import.alias != module.substr(0, module.find('.')))) {
       return import.alias;
     }
     if (dot != std::string::npos && import.module == module.substr(0, dot) && import.name == module.substr(dot + 1)) {
@@ -42,8 +43,8 @@ bool IsTransparentDecorator(const std::string& decorator) {
   for (const char* name : {"jax.jit", "jit", "partial(jax.jit", "functools.partial(jax.jit", "partial(jit",
                            "functools.partial(jit", "jax.named_call", "jax.named_scope(", "jax.checkpoint"}) {
     const std::string text(name);
-    if (decorator == text || (decorator.starts_with(text) && (text.find('(') != std::string::npos ||
-                                                              decorator[text.size()] == '('))) {
+    if (decorator == text ||
+        (decorator.starts_with(text) && (text.find('(') != std::string::npos || decorator[text.size()] == '('))) {
       return true;
     }
   }
@@ -110,8 +111,8 @@ class Editor {
     proposal.edits.push_back({path, {begin, end}, dispatch, hash});
 
     // Behind it: the plain form, then the kernels.
-    std::string after = "\n\n\ndef " + target_.plain + text_.substr(definition.Field("name").end(),
-                                                                    body.begin() - definition.Field("name").end());
+    std::string after = "\n\n\ndef " + target_.plain +
+                        text_.substr(definition.Field("name").end(), body.begin() - definition.Field("name").end());
     after += "\"\"\"`" + target_.function.name +
              "` in plain JAX: for what its kernels do not take, and for derivatives.\"\"\"\n" + indent;
     after += text_.substr(begin, end - begin);
@@ -162,7 +163,8 @@ class Editor {
     }
     std::map<std::string, std::string> given;
     for (const InputSpec& input : request_.context.inputs) {
-      if (input.kind == InputSpec::Kind::kStatic && input.path.size() == 1) given[input.path[0].name] = input.static_json;
+      if (input.kind == InputSpec::Kind::kStatic && input.path.size() == 1)
+        given[input.path[0].name] = input.static_json;
       if (input.kind == InputSpec::Kind::kStatic && input.path.size() > 1) {
         return Refuse("an argument mixes arrays and fixed values: " + input.PathText());
       }
@@ -213,9 +215,8 @@ class Editor {
       const bool whole = text.find_first_of(".eE") == std::string::npos;
       return "type(" + name + ") is " + (whole ? "int" : "float") + " and " + name + " == " + text;
     }
-    const bool dotted = std::all_of(text.begin(), text.end(), [](unsigned char c) {
-      return std::isalnum(c) != 0 || c == '_' || c == '.';
-    });
+    const bool dotted = std::all_of(text.begin(), text.end(),
+                                    [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '.'; });
     return dotted ? name + " is " + text : "";
   }
 
@@ -243,8 +244,8 @@ class Editor {
     for (const FunctionParameter& parameter : target_.function.parameters) {
       if (parameter.name == "*" || parameter.name == "/") continue;
       const bool array = std::find(arrays_.begin(), arrays_.end(), parameter.name) != arrays_.end();
-      const auto fixed = std::find_if(fixed_.begin(), fixed_.end(),
-                                      [&](const Fixed& each) { return each.name == parameter.name; });
+      const auto fixed =
+          std::find_if(fixed_.begin(), fixed_.end(), [&](const Fixed& each) { return each.name == parameter.name; });
       if (!array && fixed != fixed_.end() && fixed->is_default) {
         keywords = true;  // left out, so that what follows needs its name
         continue;
@@ -390,9 +391,10 @@ class Editor {
     }
     if (!fixed) tests.push_back(first.name + ".size > 0");
     for (const Fixed& each : fixed_) tests.push_back(each.test);
-    std::string text = "def " + target_.takes + "(" + Join(GuardArguments(), ", ") + "):\n" +
-                       "    \"\"\"Whether the kernels were made for these arguments; the plain form takes all others.\"\"\"\n"
-                       "    return (\n";
+    std::string text =
+        "def " + target_.takes + "(" + Join(GuardArguments(), ", ") + "):\n" +
+        "    \"\"\"Whether the kernels were made for these arguments; the plain form takes all others.\"\"\"\n"
+        "    return (\n";
     for (size_t i = 0; i < tests.size(); ++i) text += "        " + std::string(i > 0 ? "and " : "") + tests[i] + "\n";
     return text + "    )\n";
   }
@@ -451,9 +453,9 @@ class Editor {
       text += "def " + target_.jvp + "(" + arguments + "):\n    return " + target_.lifted + "(" + arguments + "), (" +
               arguments + (arrays_.size() == 1 ? ",)" : ")") + "\n\n\ndef " + target_.backward +
               "(arguments, cotangent):\n" +
-              "    \"\"\"The gradient is that of the plain form: there is no backward kernel.\"\"\"\n    return " + jax_ +
-              ".vjp(" + plain + ", *arguments)[1](cotangent)\n\n\n" + target_.lifted + ".defvjp(" + target_.jvp + ", " +
-              target_.backward + ")\n";
+              "    \"\"\"The gradient is that of the plain form: there is no backward kernel.\"\"\"\n    return " +
+              jax_ + ".vjp(" + plain + ", *arguments)[1](cotangent)\n\n\n" + target_.lifted + ".defvjp(" + target_.jvp +
+              ", " + target_.backward + ")\n";
       return text;
     }
     text += "@" + target_.lifted + ".defjvp\ndef " + target_.jvp + "(primals, tangents):\n" +
@@ -467,8 +469,9 @@ class Editor {
     if (functools) text += "import functools\n\n";
     const bool needs_jax = kernels.find("jax.") != std::string::npos;
     if (needs_jax) text += "import jax\n";
-    text += "import jax.numpy as jnp\nfrom jax.experimental import pallas as pl\n"
-            "from jax.experimental.pallas import tpu as pltpu\n\n\n";
+    text +=
+        "import jax.numpy as jnp\nfrom jax.experimental import pallas as pl\n"
+        "from jax.experimental.pallas import tpu as pltpu\n\n\n";
     return text + kernels + "\n";
   }
 
