@@ -62,7 +62,7 @@ TEST(BuildPromptTest, TheLeastImportantGivesWayFirst) {
       {"error", Lines(20, "error")}, {"source", Lines(50, "source")}, {"notes", Lines(50, "note")}, {"chip", "v5e"}};
   const BuiltPrompt all = BuildPrompt(TestPrompt(), values, 10'000).value();
   EXPECT_TRUE(all.cut.empty());
-  const BuiltPrompt some = BuildPrompt(TestPrompt(), values, 700).value();
+  const BuiltPrompt some = BuildPrompt(TestPrompt(), values, 500).value();
   EXPECT_THAT(some.task, HasSubstr(Lines(20, "error")));
   EXPECT_THAT(some.task, Not(HasSubstr("Notes:")));
   EXPECT_THAT(some.task, HasSubstr("source 49"));
@@ -83,7 +83,7 @@ TEST(BuildPromptTest, AlwaysFitsOrSaysThatItCannot) {
     const auto built = BuildPrompt(TestPrompt(), values, most);
     if (built) {
       ASSERT_LE(built->system.size() + built->task.size(), most);
-      ASSERT_THAT(built->task, StartsWith("v6e\n"));
+      ASSERT_THAT(built->task, StartsWith("v6e"));
     } else {
       ASSERT_LT(most, 60);
     }
