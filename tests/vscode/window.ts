@@ -93,7 +93,7 @@ export class Window {
     }
     await this.input.fill(text);
     if (row !== undefined)
-      await this.page.locator('.quick-input-list .monaco-list-row:visible', { hasText: row }).first().waitFor();
+      await this.page.locator('.quick-input-list .monaco-list-row.focused:visible', { hasText: row }).first().waitFor();
     await this.page.keyboard.press('Enter');
   }
 

@@ -3,6 +3,7 @@
 import { execFile } from 'node:child_process';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
+import { UserError } from './errors';
 
 export interface BuildIdentity {
   readonly version: string;
@@ -10,17 +11,6 @@ export interface BuildIdentity {
   readonly commit: string;
   readonly protocolMin: number;
   readonly protocolMax: number;
-}
-
-/** An error that the user can do something about. */
-export class UserError extends Error {
-  constructor(
-    message: string,
-    readonly remedy = '',
-    readonly kind = 'environment',
-  ) {
-    super(remedy === '' ? message : `${message} ${remedy}`);
-  }
 }
 
 export interface BinaryPlaces {

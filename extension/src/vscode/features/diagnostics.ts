@@ -7,7 +7,7 @@ import { AdaptiveDelay } from '../../common/debounce';
 import { toEditorDiagnostic, type EditorDiagnostic } from '../../common/diagnostics';
 import { cellOf, notebookModule, type NotebookModule } from '../../common/notebook_text';
 import { concernsKernels } from '../../common/python_text';
-import { CheckRequest, type CheckResult, type Diagnostic } from '../../generated/kernelwright/v1/check';
+import type { CheckResult, Diagnostic } from '../../generated/kernelwright/v1/check';
 import type { App } from '../app';
 import { toRange, toSeverity } from '../convert';
 import { requestContext, setting, chipsFor } from '../settings';
@@ -170,7 +170,7 @@ class Checker implements vscode.Disposable {
     const found: Diagnostic[] = [];
     this.app.countCheck(1);
     try {
-      const request = CheckRequest.fromPartial({
+      const request = {
         ...(await requestContext(subject.uri)),
         file: subject.file,
         function: '',
@@ -182,7 +182,7 @@ class Checker implements vscode.Disposable {
         document: `vscode-${process.pid}-${subject.key}`,
         debounce: !whole,
         budgetSeconds: 0,
-      });
+      };
       if (abort.signal.aborted) return;
       await this.app.daemon.call((client) =>
         client.check(

@@ -4,7 +4,6 @@ import * as vscode from 'vscode';
 import { formatSpeedup } from '../../common/format';
 import { describeProgress, isActive, type RunState } from '../../common/runs';
 import { parseRunResult } from '../../common/results';
-import { StartRunRequest } from '../../generated/kernelwright/v1/session';
 import { sha256 } from '../../node/sha256';
 import type { App } from '../app';
 import { saveFirst } from '../saving';
@@ -34,7 +33,7 @@ export function activate(app: App): void {
   const start = async (kind: 'optimize' | 'tune', uri?: vscode.Uri, name?: string): Promise<string | undefined> => {
     const { document, kernel } = await app.target(uri, name);
     await saveFirst(document, kind === 'tune' ? 'retune' : 'optimize');
-    const request = StartRunRequest.fromPartial({
+    const request = {
       ...(await requestContext(document.uri)),
       kind,
       file: document.uri.fsPath,
@@ -43,7 +42,7 @@ export function activate(app: App): void {
       client: 'vscode',
       budgetSeconds: setting<number>('optimize.budgetSeconds', document.uri),
       maxCompiles: setting<number>('optimize.maxCompiles', document.uri),
-    });
+    };
     const run = await app.daemon.call((client) => client.startRun(request));
     app.log.info(`run ${run}: ${kind} ${request.file}::${kernel.name}`);
     await app.context.workspaceState.update(kMine, [...mine(), run].slice(-20));
