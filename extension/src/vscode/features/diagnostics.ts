@@ -8,6 +8,7 @@ import { toEditorDiagnostic, type EditorDiagnostic } from '../../common/diagnost
 import { cellOf, notebookModule, type NotebookModule } from '../../common/notebook_text';
 import { concernsKernels } from '../../common/python_text';
 import type { CheckResult, Diagnostic } from '../../generated/kernelwright/v1/check';
+import { UserError } from '../../node/errors';
 import type { App } from '../app';
 import { toRange, toSeverity } from '../convert';
 import { requestContext, setting, chipsFor } from '../settings';
@@ -224,7 +225,7 @@ class Checker implements vscode.Disposable {
     this.app.log.warn(`no verdict of some stage: ${failure.message} ${failure.where} ${failure.remedy}`);
     if (failure.kind !== 'environment' || this.toldEnvironment === failure.message) return;
     this.toldEnvironment = failure.message;
-    this.app.showError(Object.assign(new Error(`${failure.message}. ${failure.remedy}`), { kind: 'environment' }));
+    this.app.showError(new UserError(`${failure.message}.`, failure.remedy, 'environment'));
   }
 
   private publish(
