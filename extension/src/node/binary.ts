@@ -40,9 +40,19 @@ export function findBinary(places: BinaryPlaces): string {
     // In the source tree, after scripts/build.
     path.join(places.extensionPath, '..', 'build', 'kernelwright'),
   ];
+  makeExecutable(candidates[0]!);
   const found = candidates.find(isExecutable);
   if (found !== undefined) return found;
   throw new UserError(`The extension's binary is missing: ${candidates[0]}.`, 'Install the extension again.');
+}
+
+// Some ways to unpack an extension drop the mode of its files.
+function makeExecutable(file: string): void {
+  try {
+    if (fs.existsSync(file) && !isExecutable(file)) fs.chmodSync(file, 0o755);
+  } catch {
+    // Not ours to change; what follows says that it is missing.
+  }
 }
 
 function isExecutable(file: string): boolean {

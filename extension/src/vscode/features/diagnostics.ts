@@ -14,7 +14,17 @@ import { toRange, toSeverity } from '../convert';
 import { requestContext, setting, chipsFor } from '../settings';
 
 /** What a shown diagnostic was made from; quick fixes and commands find it here. */
-export const details = new WeakMap<vscode.Diagnostic, EditorDiagnostic>();
+export interface Details extends EditorDiagnostic {
+  /** The text that was checked, where its lines are in the editor, and whether that is still so. */
+  readonly origin: {
+    readonly file: string;
+    readonly text: string;
+    isCurrent(): boolean;
+    placeOf(line: number): { uri: vscode.Uri; shift: number } | undefined;
+  };
+}
+
+export const details = new WeakMap<vscode.Diagnostic, Details>();
 
 interface Conversation {
   timer: NodeJS.Timeout | undefined;
@@ -61,6 +71,7 @@ class Checker implements vscode.Disposable {
         if (event.contentChanges.length > 0) this.touched(event.document, 'type');
       }),
       workspace.onDidCloseTextDocument((document) => this.closed(document)),
+      workspace.onDidCloseNotebookDocument((notebook) => this.clear(notebook.uri.toString())),
       workspace.onDidGrantWorkspaceTrust(() => this.all()),
       workspace.onDidChangeConfiguration((event) => {
         if (event.affectsConfiguration('kernelwright')) this.all();
@@ -274,7 +285,14 @@ function toVscode(mapped: EditorDiagnostic, shift: number, subject: Subject): vs
       ),
     ];
   });
-  details.set(shown, mapped);
+  const version = subject.version();
+  const origin = {
+    file: subject.file,
+    text: subject.text,
+    isCurrent: () => subject.version() === version,
+    placeOf: (line: number) => placeIn(subject, subject.file, line),
+  };
+  details.set(shown, { ...mapped, origin });
   return shown;
 }
 

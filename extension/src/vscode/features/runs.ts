@@ -107,8 +107,13 @@ async function showProgress(app: App, id: string): Promise<void> {
 }
 
 async function tellResult(app: App, run: RunState): Promise<void> {
-  if (run.status === 'interrupted') return;
   const what = `${run.kind} ${run.function}`;
+  if (run.status === 'interrupted') {
+    const message = `${what} was interrupted when its daemon ended. What was found is kept.`;
+    const choice = await vscode.window.showWarningMessage(message, 'Resume');
+    if (choice === 'Resume') await vscode.commands.executeCommand('kernelwright.run.resume', run.id);
+    return;
+  }
   await keepFigures(app, run).catch((error: unknown) => app.log.warn(String(error)));
   const message = `${what}: ${run.message || run.status}`;
   if (run.status === 'improved' || (run.status === 'cancelled' && run.best.size > 0)) {
