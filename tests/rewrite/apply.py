@@ -57,9 +57,7 @@ def graph_of(worker: Worker, path: pathlib.Path, function: str, inputs: str, chi
     found = worker.run(trace_job(source(path, function), *inputs_of(inputs), chips=(chip,)))
     assert found.outcome == Outcome.DONE, found.detail
     assert not found.trace.HasField("error"), found.trace.error
-    message: dict[str, Any] = json_format.MessageToDict(
-        found.trace.program, preserving_proto_field_name=True
-    )
+    message: dict[str, Any] = json_format.MessageToDict(found.trace.program, preserving_proto_field_name=True)
     main: dict[str, Any] = message["main"]
     return main
 

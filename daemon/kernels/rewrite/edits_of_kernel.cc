@@ -154,11 +154,24 @@ bool AddScratch(const KernelView& view, Rewriter& builder, const std::vector<New
   return true;
 }
 
+void BlankLineBefore(const KernelView& view, Rewriter& builder, const Node& statement) {
+  const std::string& text = view.source.text();
+  const auto siblings = Statements(statement.parent());
+  if (siblings.empty() || siblings.front() == statement) return;
+  const size_t newline = text.rfind('\n', statement.begin());
+  if (newline == std::string::npos || newline == 0) return;
+  const size_t before = text.rfind('\n', newline - 1);
+  const size_t start = before == std::string::npos ? 0 : before + 1;
+  if (text.find_first_not_of(" \t\r\n", start) >= newline) return;  // there is one
+  builder.Insert(static_cast<uint32_t>(newline + 1), view.source.Newline());
+}
+
 void Guarded(const KernelView& view, Rewriter& builder, const Node& first, const Node& last,
              const std::string& condition) {
   const std::string indent = view.source.Indent(first);
   const std::string newline = view.source.Newline();
   const std::string& text = view.source.text();
+  BlankLineBefore(view, builder, first);
   builder.Insert(first.begin(), "@" + builder.Pl() + ".when(" + condition + ")" + newline + indent +
                                     "def _():" + newline + indent + "    ");
   for (uint32_t at = first.begin(); at < last.end(); ++at) {

@@ -153,6 +153,7 @@ void HoistFromSteps(const KernelView& view, Answer& answer) {
     return;
   }
   const Node first = diagnose::Statement(kept.front().first);
+  BlankLineBefore(view, builder, first);
   builder.InsertBefore(first, lines + "\n");
   if (!AddScratch(view, builder, scratch)) {
     answer.Refuse("scratch_shapes is not a list in the call");

@@ -139,6 +139,8 @@ struct NewScratch {
   std::string dtype;  // "jnp.float32"
 };
 bool AddScratch(const KernelView& view, Rewriter& builder, const std::vector<NewScratch>& scratch);
+// An empty line in front of a statement, unless there is one or the statement opens its block.
+void BlankLineBefore(const KernelView& view, Rewriter& builder, const Node& statement);
 // Puts statements (neighbours in one block) under `@pl.when(condition)`.
 void Guarded(const KernelView& view, Rewriter& builder, const Node& first, const Node& last,
              const std::string& condition);

@@ -96,7 +96,18 @@ void MxuOperands(const KernelView& view, Answer& answer) {
           in_place = true;
         }
       } else if (how->how == Narrowing::How::kAddCast) {
-        text = diagnose::AsPrimary(diagnose::StripParentheses(operand)) + ".astype(" + builder.Jnp() + ".bfloat16)";
+        const bool bound_once = how->source.name && UsesOf(view, how->source.name.text()) == 1;
+        const Node cast = how->base ? diagnose::Argument(how->source.value, 0, "dtype") : Node();
+        if (cast && bound_once) {
+          builder.Replace(cast, builder.Jnp() + ".bfloat16");  // where the name is bound
+          replaced.push_back(std::move(text));
+          continue;
+        }
+        if (cast && !how->source.name) {
+          text = std::string(how->base.text()) + ".astype(" + builder.Jnp() + ".bfloat16)";
+        } else {
+          text = diagnose::AsPrimary(diagnose::StripParentheses(operand)) + ".astype(" + builder.Jnp() + ".bfloat16)";
+        }
         in_place = true;
       }
       if (in_place && !matmul_operator) builder.Replace(operand, text);
