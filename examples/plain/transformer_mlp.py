@@ -4,8 +4,8 @@ import jax
 import jax.numpy as jnp
 
 
-# kernelwright: x=bf16[8192,1024] residual=bf16[8192,1024] g=bf16[1024] b=bf16[1024] w1=bf16[1024,4096] b1=bf16[4096]
-# kernelwright: w2=bf16[4096,1024] b2=bf16[1024]
+# kernelwright: x=bf16[8192,1024] residual=bf16[8192,1024] g=bf16[1024] b=bf16[1024] w1=bf16[1024,4096]
+# kernelwright: b1=bf16[4096] w2=bf16[4096,1024] b2=bf16[1024]
 def mlp(x, residual, g, b, w1, b1, w2, b2):
     """residual + x goes through the norm and the MLP, and is added to what comes out."""
     stream = x + residual

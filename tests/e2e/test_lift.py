@@ -88,7 +88,9 @@ def test_what_cannot_be_lifted_names_line_and_reason(shared: Kernelwright, tmp_p
 def test_kernels_go_into_a_module_when_asked(shared: Kernelwright, tmp_path: pathlib.Path) -> None:
     path = tmp_path / "norm.py"
     path.write_text(NORM.replace("4,1024,1024", "4,1024,8192").replace("[1024]", "[8192]"))
-    result = shared.optimize(f"{path}::rms_norm", *FEW, "--lift-into", "module", "--apply").expect(RESULT).json
+    result = (
+        shared.optimize(f"{path}::rms_norm", *FEW, "--lift-into", "module", "--apply").expect(RESULT).json
+    )
     if outcome(result) != "better":
         pytest.skip("nothing to apply")
     module = tmp_path / "rms_norm_kernels.py"
@@ -124,7 +126,10 @@ class RandomProgram:
         kind = self._random.choice(
             ["norm", "layer", "softmax", "act", "bias", "residual", "scale", "matmul", "gate", "where"]
         )
-        if kind in ("matmul", "gate") and sum(len(s) == 2 and n[0] == "w" for n, s in self._inputs.items()) > 2:
+        if (
+            kind in ("matmul", "gate")
+            and sum(len(s) == 2 and n[0] == "w" for n, s in self._inputs.items()) > 2
+        ):
             kind = "act"
         add = self._lines.append
         if kind == "norm":
@@ -153,7 +158,10 @@ class RandomProgram:
             for _ in range(1 if kind == "matmul" else 2):
                 self._inputs[f"w{len(self._inputs)}"] = [width, self._width]
             weights = list(self._inputs)[-1 if kind == "matmul" else -2 :]
-            add(f"h = h @ {weights[0]}" if kind == "matmul" else f"h = jax.nn.silu(h @ {weights[0]}) * (h @ {weights[1]})")
+            if kind == "matmul":
+                add(f"h = h @ {weights[0]}")
+            else:
+                add(f"h = jax.nn.silu(h @ {weights[0]}) * (h @ {weights[1]})")
 
     def text(self) -> str:
         comment = " ".join(f"{n}={self._dtype}[{','.join(map(str, s))}]" for n, s in self._inputs.items())
@@ -175,7 +183,8 @@ types = {"f32": jnp.float32, "bf16": jnp.bfloat16}
 source = open(sys.argv[1]).read()
 draw = np.random.default_rng(1)
 arguments = []
-for name, kind, dims in re.findall(r"(\\w+)=(\\w+)\\[([\\d,]*)\\]", re.search("# kernelwright: (.*)", source)[1]):
+inputs = re.search("# kernelwright: (.*)", source)[1]
+for name, kind, dims in re.findall(r"(\\w+)=(\\w+)\\[([\\d,]*)\\]", inputs):
     shape = [int(d) for d in dims.split(",")]
     scale = shape[0] ** -0.5 if name[0] == "w" else 1.0
     arguments.append(jnp.asarray(draw.normal(size=shape) * scale, types[kind]))
@@ -194,7 +203,8 @@ assert "tpu_custom_call" in exported.mlir_module()
 with pltpu.force_tpu_interpret_mode():
     lifted = gradient(module.program)
 for ours, theirs in zip(lifted, gradient(module.program_plain)):
-    np.testing.assert_allclose(np.asarray(ours, np.float32), np.asarray(theirs, np.float32), rtol=1e-5, atol=1e-6)
+    ours, theirs = np.asarray(ours, np.float32), np.asarray(theirs, np.float32)
+    np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
 """
 
 
@@ -237,7 +247,8 @@ def test_random_programs_are_better_tie_or_kept(
 @full
 @pytest.mark.parametrize("chip", ["v5e", "v5p", "v6e", "tpu7x"])
 @pytest.mark.parametrize(
-    ("file", "function"), [("softmax.py", "softmax"), ("llama_mlp.py", "gated"), ("transformer_mlp.py", "mlp")]
+    ("file", "function"),
+    [("softmax.py", "softmax"), ("llama_mlp.py", "gated"), ("transformer_mlp.py", "mlp")],
 )
 def test_showcase(shared: Kernelwright, workspace: pathlib.Path, file: str, function: str, chip: str) -> None:
     target = f"{workspace}/plain/{file}::{function}"

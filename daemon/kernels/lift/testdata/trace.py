@@ -3,7 +3,6 @@
 Run with the worker's package and generated protobuf modules on the path; needed when a case is added.
 """
 
-import importlib.util
 import json
 import pathlib
 import re
@@ -43,9 +42,9 @@ def trace(path: pathlib.Path) -> None:
     result = {"function": name[1], "inputs": inputs[1]}
     for key, scale in (("program", False), ("other", True)):
         values = arguments(inputs[1], scale)
-        traced = jax.jit(lambda *leaves, n=tuple(values): function(**dict(zip(n, leaves, strict=True)))).trace(
-            *values.values()
-        )
+        traced = jax.jit(
+            lambda *leaves, n=tuple(values): function(**dict(zip(n, leaves, strict=True)))
+        ).trace(*values.values())
         message = program.convert(traced.jaxpr)
         message.ClearField("versions")
         for value, input_name in zip(message.main.inputs, values, strict=True):
