@@ -6,7 +6,7 @@ export default defineConfig({
     root: import.meta.dirname,
     include: ['*.test.ts'],
     globalSetup: ['./global_setup.ts'],
-    testTimeout: 240_000,
+    testTimeout: 480_000,
     hookTimeout: 240_000,
     fileParallelism: false,
     pool: 'forks',
