@@ -189,9 +189,7 @@ Source Evaluator::SourceOf(const CandidateSource& candidate) const {
   return {frozen_.original.file, frozen_.original.function, candidate.files};
 }
 
-Expected<Evaluator::Compiled> Evaluator::CompileOrCached(const CandidateSource& candidate, const cost::Chip& chip,
-                                                         std::stop_token stop) {
-  ++compiles_;
+std::string Evaluator::CacheKey(const CandidateSource& candidate, const cost::Chip& chip) const {
   const WorkerIdentity& identity = toolchain_.identity();
   Sha256 hash;
   hash.Field(kCacheFormat)
@@ -200,7 +198,28 @@ Expected<Evaluator::Compiled> Evaluator::CompileOrCached(const CandidateSource& 
       .Field(frozen_.original.function);
   hash.Field(kernels::FormatInputs(frozen_.inputs)).Field(chip.name);
   for (const auto& [name, version] : identity.versions) hash.Field(name).Field(version);
-  const std::string key = hash.Hex();
+  return hash.Hex();
+}
+
+std::optional<cost::Dumps> Evaluator::DumpsOf(const CandidateSource& candidate, const cost::Chip& chip,
+                                              Versions* versions) const {
+  const auto blob = journal_.CacheGet(CacheKey(candidate, chip));
+  const auto compiled = blob ? Compiled::FromBlob(*blob) : std::nullopt;
+  if (!compiled) return std::nullopt;
+  cost::Dumps dumps;
+  for (const DumpFile& dump : compiled->dumps) {
+    auto text = GzipDecompress(dump.gzip, kDumpLimit);
+    if (!text) return std::nullopt;
+    dumps.push_back({dump.name, *std::move(text)});
+  }
+  *versions = compiled->versions;
+  return dumps;
+}
+
+Expected<Evaluator::Compiled> Evaluator::CompileOrCached(const CandidateSource& candidate, const cost::Chip& chip,
+                                                         std::stop_token stop) {
+  ++compiles_;
+  const std::string key = CacheKey(candidate, chip);
   if (auto blob = journal_.CacheGet(key)) {
     if (auto compiled = Compiled::FromBlob(*blob)) return *std::move(compiled);
   }

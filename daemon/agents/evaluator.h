@@ -15,6 +15,7 @@
 #include "daemon/agents/toolchain.h"
 #include "daemon/cost/chips.h"
 #include "daemon/cost/estimate.h"
+#include "daemon/cost/program_estimate.h"
 
 namespace kernelwright::agents {
 
@@ -77,12 +78,17 @@ class Evaluator {
                              const std::vector<CheckShape>& shapes, bool reference_only, CandidateRow row,
                              std::stop_token stop);
 
+  // What the compiler wrote for a candidate that was compiled before, as far as it is still cached.
+  std::optional<cost::Dumps> DumpsOf(const CandidateSource& candidate, const cost::Chip& chip,
+                                     Versions* versions) const;
+
   // Compiles asked for so far, cache hits included.
   int compiles() const { return compiles_.load(); }
 
  private:
   struct Compiled;
   Expected<Compiled> CompileOrCached(const CandidateSource& candidate, const cost::Chip& chip, std::stop_token stop);
+  std::string CacheKey(const CandidateSource& candidate, const cost::Chip& chip) const;
   Source SourceOf(const CandidateSource& candidate) const;
 
   Toolchain& toolchain_;

@@ -18,7 +18,9 @@ Json RunRequestToJson(const RunRequest& request) {
           {"sandbox", request.sandbox},
           {"working_directory", request.working_directory},
           {"environment", request.environment},
-          {"client", request.client}};
+          {"client", request.client},
+          {"lift_into", request.lift_into},
+          {"exactness", request.exactness}};
 }
 
 Expected<RunRequest> RunRequestFromJson(const Json& value) {
@@ -39,6 +41,8 @@ Expected<RunRequest> RunRequestFromJson(const Json& value) {
     request.working_directory = value.value("working_directory", "");
     request.environment = value.value("environment", std::map<std::string, std::string>());
     request.client = value.value("client", "");
+    request.lift_into = value.value("lift_into", "");
+    request.exactness = value.value("exactness", "");
     return request;
   } catch (const Json::exception& error) {
     return Fail(ErrorKind::kInternal, std::string("the stored request cannot be read: ") + error.what(), "store");

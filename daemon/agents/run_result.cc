@@ -78,6 +78,8 @@ json BestObject(const BestCandidate& best) {
   object["gates"] = GateList(best.gates);
   object["candidate_error"] = best.candidate_error;
   object["reference_error"] = best.reference_error;
+  object["rules"] = best.rules;
+  object["exactness"] = kernels::ExactnessName(best.exactness);
   return object;
 }
 
@@ -100,6 +102,34 @@ json CandidateList(const std::vector<CandidateRow>& candidates) {
                     {"content_sha256", row.content_sha256},
                     {"milliseconds", row.milliseconds},
                     {"compile_cached", row.compile_cached}});
+  }
+  return list;
+}
+
+json RecognisedList(const std::vector<kernels::Proposal>& proposals) {
+  json list = json::array();
+  for (const kernels::Proposal& proposal : proposals) {
+    list.push_back({{"rule", proposal.rule},
+                    {"what", proposal.what},
+                    {"file", proposal.place.file},
+                    {"line", proposal.place.line},
+                    {"end_line", proposal.place.end_line},
+                    {"reason", proposal.reason},
+                    {"evidence", proposal.evidence},
+                    {"expected_gain", proposal.expected_gain > 0 ? json(proposal.expected_gain) : json()},
+                    {"exactness", kernels::ExactnessName(proposal.exactness)}});
+  }
+  return list;
+}
+
+json RefusalList(const std::vector<kernels::RuleRefusal>& refusals) {
+  json list = json::array();
+  for (const kernels::RuleRefusal& refusal : refusals) {
+    list.push_back({{"rule", refusal.rule},
+                    {"reason", refusal.reason},
+                    {"file", refusal.place.file},
+                    {"line", refusal.place.line > 0 ? json(refusal.place.line) : json()},
+                    {"end_line", refusal.place.line > 0 ? json(refusal.place.end_line) : json()}});
   }
   return list;
 }
@@ -136,6 +166,8 @@ json ChipObject(const ChipResult& result) {
                  {"bound", nullptr},
                  {"roofline_fraction", nullptr},
                  {"plan", PlanObject(result.plan)},
+                 {"recognised", RecognisedList(result.recognised)},
+                 {"not_recognised", RefusalList(result.refusals)},
                  {"candidates", CandidateList(result.candidates)},
                  {"compiles", result.compiles},
                  {"compiles_cached", result.compiles_cached},

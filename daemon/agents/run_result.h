@@ -11,6 +11,7 @@
 #include "daemon/agents/toolchain.h"
 #include "daemon/base/status.h"
 #include "daemon/cost/estimate.h"
+#include "daemon/kernels/proposal.h"
 
 namespace kernelwright::agents {
 
@@ -29,7 +30,7 @@ struct PlanStep {
   std::string content_sha256;
 };
 
-// A changed file: the text it was made from, by hash, and the whole new text.
+// A changed file: the text it was made from, by hash (empty: the file is new), and the whole new text.
 struct FileChange {
   std::string file;
   std::string base_sha256;
@@ -46,6 +47,8 @@ struct BestCandidate {
   std::vector<GateResult> gates;
   double candidate_error = 0;
   double reference_error = 0;
+  std::vector<std::string> rules;  // that changed its structure, in order; empty: values of parameters alone
+  kernels::Exactness exactness = kernels::Exactness::kBitEqual;  // the weakest of the rules
 };
 
 // One chip's outcome. `status`: improved, no_improvement, failed, cancelled.
@@ -61,6 +64,8 @@ struct ChipResult {
   double speedup = 0;   // original / best by estimate; 0 without a best
   std::string verdict;  // faster, probably, tie; empty without a comparison
   std::vector<PlanStep> plan;
+  std::vector<kernels::Proposal> recognised;    // changes of structure that were found, tried or not
+  std::vector<kernels::RuleRefusal> refusals;   // rules that do not apply, and why
   std::vector<CandidateRow> candidates;
   int compiles = 0;  // cache hits included
   int compiles_cached = 0;

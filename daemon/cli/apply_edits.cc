@@ -27,6 +27,11 @@ Status ApplyEdits(const std::vector<Edit>& edits, const std::string& run) {
   std::vector<bool> wanted;
   for (const Edit& edit : edits) {
     Expected<std::string> now = ReadFile(edit.file);
+    if (edit.base_sha256.empty() && !now && now.error().kind() == ErrorKind::kNotFound) {
+      before.emplace_back();
+      wanted.push_back(true);
+      continue;
+    }
     if (!now) {
       return Status(ErrorKind::kConflict,
                     "nothing was applied: the file cannot be read (" + now.error().message() + ")", edit.file, kept);
@@ -51,6 +56,10 @@ Status ApplyEdits(const std::vector<Edit>& edits, const std::string& run) {
     for (size_t back = 0; back < i; ++back) {
       const Expected<std::string> now = ReadFile(edits[back].file);
       if (!wanted[back] || !now || *now != edits[back].new_text) continue;
+      if (edits[back].base_sha256.empty()) {
+        ::unlink(edits[back].file.c_str());  // it was not there before
+        continue;
+      }
       if (Status restored = WriteFileAtomically(edits[back].file, before[back]); !restored.ok()) {
         return Status(written.kind(), "only a part was applied: " + written.message(), edits[i].file,
                       "'" + edits[back].file + "' has the new text and could not be restored. " + kept);

@@ -16,6 +16,8 @@ struct Flags {
   std::string inputs;
   std::string reference;
   uint32_t max_compiles = 0;
+  std::string lift_into;
+  std::string exactness;
   ShowOptions show;
 };
 
@@ -43,6 +45,8 @@ Expected<int> Run(Context* context, const std::string& kind, const Flags& flags)
   request.working_directory = std::filesystem::current_path().string();
   request.environment = InterpreterEnvironment();
   request.client = "cli";
+  request.lift_into = flags.lift_into;
+  request.exactness = flags.exactness;
 
   Expected<std::unique_ptr<service::Client>> client = OpenClient(context);
   if (!client) return Fail(client.error());
@@ -70,6 +74,14 @@ void Add(CLI::App* program, Context* context, const std::string& kind, const std
   command->add_option("--max-compiles", flags->max_compiles, "Most compiles per chip, cached ones included; default 40")
       ->check(CLI::PositiveNumber)
       ->type_name("N");
+  if (kind == "optimize") {
+    command->add_option("--lift-into", flags->lift_into, "Where kernels made from plain JAX go; default beside")
+        ->check(CLI::IsMember({"beside", "module"}))
+        ->type_name("beside|module");
+    command->add_option("--exactness", flags->exactness, "Most that a rewrite may do to values; default reassociation")
+        ->check(CLI::IsMember({"bit-equal", "reassociation", "lower-precision"}))
+        ->type_name("CLASS");
+  }
   auto* diff = command->add_flag("--diff", flags->show.diff, "Print only the diff on standard output");
   auto* apply =
       command->add_flag("--apply", flags->show.apply, "Write the best candidate into the file, if it is unchanged");

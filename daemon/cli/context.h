@@ -54,6 +54,7 @@ void AddCheck(CLI::App* program, Context* context);
 void AddProfile(CLI::App* program, Context* context);
 void AddRuns(CLI::App* program, Context* context);
 void AddDoctor(CLI::App* program, Context* context);
+void AddModels(CLI::App* program, Context* context);  // list, ask
 void AddServe(CLI::App* program, Context* context);
 void AddStop(CLI::App* program, Context* context);
 void AddVersion(CLI::App* program, Context* context);

@@ -71,6 +71,7 @@ int RunProgram(int argc, char** argv, MakeEngineFunction make_engine) {
   AddProfile(&program, &context);
   AddRuns(&program, &context);
   AddDoctor(&program, &context);
+  AddModels(&program, &context);
   AddServe(&program, &context);
   AddStop(&program, &context);
   AddVersion(&program, &context);

@@ -70,6 +70,7 @@ class BundleParser {
     }
     std::stable_sort(program_.regions_.begin(), program_.regions_.end(),
                      [](const RegionStart& a, const RegionStart& b) { return a.region < b.region; });
+    std::sort(program_.ended_regions_.begin(), program_.ended_regions_.end());
     program_.ops_.shrink_to_fit();
     program_.op_locations_.shrink_to_fit();
     program_.bundles_.shrink_to_fit();
@@ -138,6 +139,7 @@ class BundleParser {
     // An empty bundle is printed without its depth marks; it lies where the bundle before it lies.
     if (p_ < end_ && *p_ == '}' && !program_.bundles_.empty()) bundle.depth = program_.bundles_.back().depth;
     program_.bundles_.push_back(bundle);
+    program_.complete_ = program_.has_exit_ = false;
     if (Status status = ParseOps(); !status.ok()) return status;
     return ParseNotes();
   }
@@ -224,13 +226,21 @@ class BundleParser {
     program_.ops_.push_back(op);
   }
 
-  // Position of the "*/" that closes a comment, or null.
+  // Position of the "*/" that closes a comment, or null. The comment of a copy quotes operations with comments of their
+  // own, so comments nest.
   const char* FindCommentEnd(const char* q) const {
+    int depth = 1;
+    const char* const first = q;
     while (q < end_) {
       const auto* star = static_cast<const char*>(std::memchr(q, '*', static_cast<size_t>(end_ - q)));
       if (star == nullptr || star + 1 >= end_) return nullptr;
-      if (star[1] == '/') return star;
       q = star + 1;
+      if (star > first && star[-1] == '/') {
+        ++depth;
+      } else if (star[1] == '/') {
+        if (--depth == 0) return star;
+        ++q;
+      }
     }
     return nullptr;
   }
@@ -297,18 +307,21 @@ class BundleParser {
   }
 
   void ParseRegions(std::string_view note) {
+    if (note.starts_with(" exit bundle:")) program_.has_exit_ = program_.complete_ = true;
+    // "Start region 7", "End region 7", "Start/End empty region 7"
+    constexpr std::string_view kRegion = " region ";
     size_t at = 0;
-    while ((at = note.find("Start", at)) != std::string_view::npos) {
-      at += 5;
-      std::string_view rest = note.substr(at);
-      if (rest.starts_with("/End empty")) rest.remove_prefix(10);
-      if (!rest.starts_with(" region ")) continue;
-      rest.remove_prefix(8);
+    while ((at = note.find(kRegion, at)) != std::string_view::npos) {
+      const std::string_view before = note.substr(0, at);
+      at += kRegion.size();
       int32_t region = 0;
-      const char* q = rest.data();
-      if (ParseInt(q, rest.data() + rest.size(), &region)) {
-        program_.regions_.push_back({region, static_cast<uint32_t>(program_.bundles_.size() - 1)});
-      }
+      const char* q = note.data() + at;
+      if (!ParseInt(q, note.data() + note.size(), &region)) continue;
+      const bool ends = before.ends_with("End");
+      if (ends || before.ends_with("empty")) program_.ended_regions_.push_back(region);
+      if (!ends) program_.regions_.push_back({region, static_cast<uint32_t>(program_.bundles_.size() - 1)});
+      if (ends) program_.bundles_.back().ends_region = true;
+      if (ends && region == 0) program_.complete_ = true;
     }
   }
 
@@ -366,7 +379,9 @@ Expected<BundleProgram> ParseBundles(std::string text) { return BundleParser(std
 int64_t BundleProgram::FindRegion(int64_t region) const {
   const auto it = std::lower_bound(regions_.begin(), regions_.end(), region,
                                    [](const RegionStart& a, int64_t b) { return a.region < b; });
-  return it != regions_.end() && it->region == region ? static_cast<int64_t>(it->bundle) : -1;
+  if (it != regions_.end() && it->region == region) return static_cast<int64_t>(it->bundle);
+  const bool ends_before = std::binary_search(ended_regions_.begin(), ended_regions_.end(), region);
+  return has_exit_ && !ends_before ? static_cast<int64_t>(bundles_.size()) - 1 : -1;
 }
 
 std::vector<Opcode> BundleProgram::UnknownOpcodes() const {

@@ -49,6 +49,7 @@ struct Bundle {
   uint32_t op_begin = 0;  // its operations end where the next bundle's begin
   BundleLabel label = BundleLabel::kNone;
   uint8_t depth = 0;  // loop nesting
+  bool ends_region = false;
 };
 
 // First bundle of a numbered region: what `target = $regionN` branches to.
@@ -84,8 +85,11 @@ class BundleProgram {
   }
   const Opcode& opcode(const BundleOp& op) const { return opcodes_[op.opcode]; }
 
-  // Bundle where a region starts, or -1.
+  // Bundle where a region starts, or -1. The exit note of a kernel stands in the place of the notes on regions: a region
+  // that is named nowhere starts there.
   int64_t FindRegion(int64_t region) const;
+  // Whether the text ends where a program ends: at the exit bundle of a kernel or with the outermost region.
+  bool complete() const { return complete_; }
   // Opcodes whose unit this version does not know; empty for the versions it was made for.
   std::vector<Opcode> UnknownOpcodes() const;
   // Vector spills and fills in the text (not weighted by loop trips).
@@ -104,6 +108,9 @@ class BundleProgram {
   std::vector<uint32_t> op_locations_;
   std::vector<RegionStart> regions_;
   uint32_t vector_spill_ops_ = 0;
+  std::vector<int64_t> ended_regions_;
+  bool complete_ = false;
+  bool has_exit_ = false;  // the last bundle carries the exit note
 };
 
 // Parses the whole text of one dump. Errors (truncated, mixed or foreign text) name the line and what was expected.

@@ -64,6 +64,17 @@ TEST(BundlesTest, JoinsCommentsOverLinesAndBracesInShapes) {
   EXPECT_EQ(program->opcode(program->ops()[1]).unit, Unit::kDma);
 }
 
+// Found on a grouped product of XLA's: the comment of a copy quotes operations together with their comments.
+TEST(BundlesTest, CommentsNest) {
+  const auto program = Parse(
+      "     0   :  { %5 = dma.hbm_to_vmem [thread:$0]  /*size_in_granules=*/%s9_s0 /* \nbase_bounds: (16384, 32)\n"
+      "dynamic_data_starts: (%s1 = scalar_select /*predicate=*/%p2, /*on_true=*/%s3, /*on_false=*/16384, 0)\n"
+      "window_bounds: (16, 32) */  ;;  %6 = sfence /**/ }\n   0x1   :  {}\n");
+  ASSERT_TRUE(program) << program.error().ToString();
+  ASSERT_EQ(program->bundle_count(), 2u);
+  EXPECT_EQ(program->ops().size(), 2u);
+}
+
 TEST(BundlesTest, CountsUnknownOpcodesAndSpills) {
   const auto program = Parse(
       "     0   :  { %v1_v1 = vfrobnicate.f32 %v0_v0  ;;  %2 = vst [vmem:[#allocation9_spill] sm:$0xff] %v1_v1  ;;  %3 "

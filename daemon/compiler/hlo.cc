@@ -74,6 +74,29 @@ std::vector<std::string_view> Split(std::string_view s) {
   return out;
 }
 
+// How deep in brackets a text ends that is read piece by piece.
+struct BracketState {
+  int depth = 0;
+  bool quoted = false;
+
+  void Read(std::string_view s) {
+    for (size_t i = 0; i < s.size(); ++i) {
+      const char c = s[i];
+      if (quoted) {
+        if (c == '\\') {
+          ++i;
+        } else if (c == '"') {
+          quoted = false;
+        }
+        continue;
+      }
+      if (c == '"') quoted = true;
+      if (c == '(' || c == '[' || c == '{') ++depth;
+      if (c == ')' || c == ']' || c == '}') --depth;
+    }
+  }
+};
+
 struct FileLocation {
   int file = 0;
   int line = 0;
@@ -91,10 +114,9 @@ class Parser {
   Expected<HloModule> Run() {
     int number = 0;
     while (!text_.empty()) {
-      const size_t end = text_.find('\n');
-      const std::string_view line = Trim(text_.substr(0, end));
-      text_ = end == std::string_view::npos ? std::string_view{} : text_.substr(end + 1);
-      ++number;
+      int lines = 0;
+      const std::string_view line = Trim(TakeLine(&lines));
+      number += lines;
       if (Status status = Line(line, number); !status.ok()) return Fail(std::move(status));
     }
     if (module_.name.empty()) return Fail(Error("no HloModule line: the text is not an HLO dump", number));
@@ -106,6 +128,30 @@ class Parser {
   static Status Error(std::string what, int line) {
     return {ErrorKind::kEnvironment, std::move(what), "TLP-hlo line " + std::to_string(line),
             "Compile again; if it stays, this libtpu version writes another format"};
+  }
+
+  // The next line. An instruction whose attributes hold a map with a line for each entry is one line.
+  std::string_view TakeLine(int* lines) {
+    size_t end = text_.find('\n');
+    *lines = 1;
+    if (open_ && text_.substr(0, end).find(" = ") != std::string_view::npos) {
+      BracketState state;
+      state.Read(text_.substr(0, end));
+      while (end != std::string_view::npos && state.depth > 0) {
+        const size_t begin = end;
+        end = text_.find('\n', begin + 1);
+        state.Read(text_.substr(begin, end == std::string_view::npos ? end : end - begin));
+        ++*lines;
+      }
+      // A bracket that nothing closes belongs to an instruction that is cut off; its own line says so.
+      if (state.depth > 0 && *lines > 1) {
+        *lines = 1;
+        end = text_.find('\n');
+      }
+    }
+    const std::string_view line = text_.substr(0, end);
+    text_ = end == std::string_view::npos ? std::string_view{} : text_.substr(end + 1);
+    return line;
   }
 
   Status Line(std::string_view line, int number) {

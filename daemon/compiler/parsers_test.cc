@@ -82,6 +82,20 @@ TEST(HloTest, SignaturesTellEqualFusionsFromOthers) {
   EXPECT_EQ(module->Signature("nothing"), "");
 }
 
+// Kernels with metadata of their own carry a map that is printed with a line for each entry.
+TEST(HloTest, InstructionsMayTakeSeveralLines) {
+  const auto module = ParseHlo(
+      "HloModule m\n\nENTRY %main (a: f32[8]) -> f32[8] {\n"
+      "  %k.1 = f32[8]{0} custom-call(%a), custom_call_target=\"tpu_custom_call\", "
+      "frontend_attributes={kernel_metadata={\n"
+      "\"xprof_metadata\":\"{\\\"block\\\": 512, (\"\n}}, metadata={op_name=\"f\" source_file=\"k.py\" source_line=7}\n"
+      "  ROOT %add.2 = f32[8]{0} add(%k.1, %k.1)\n}\n");
+  ASSERT_TRUE(module) << module.error().ToString();
+  ASSERT_NE(module->Find("k.1"), nullptr);
+  EXPECT_EQ(module->Find("k.1")->line, 7);
+  ASSERT_NE(module->Find("add.2"), nullptr);
+}
+
 TEST(HloTest, RejectsForeignAndTruncatedText) {
   EXPECT_FALSE(ParseHlo("= control target key start"));
   EXPECT_FALSE(ParseHlo(""));

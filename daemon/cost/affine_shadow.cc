@@ -97,11 +97,13 @@ AffineShadow::Choice AffineShadow::Decide(const ScalarOp& op, const std::vector<
 bool AffineShadow::Track(const ScalarOp& op, const std::vector<Value>& registers, const ScalarMemory& memory) {
   switch (op.kind) {
     case OpKind::kCall:
+    case OpKind::kSemaphoreWait:
       return false;
     case OpKind::kUnsupportedBranch:
     case OpKind::kBranch:
       return Decide(op, registers) != Choice::kFailed;
     case OpKind::kDma:
+    case OpKind::kSignal:
     case OpKind::kWait: {
       const Choice choice = Decide(op, registers);
       if (choice == Choice::kFailed) return false;

@@ -34,7 +34,11 @@ class Attributor {
       const ScalarBlock& block = program_.blocks[i];
       const auto count = static_cast<double>(trace_.block_counts[i]);
       if (count == 0) continue;
-      for (uint32_t b = block.bundle_begin; b < block.bundle_end; ++b) AddBundle(b, count, shares);
+      // Where units make a block longer than its bundles, each bundle takes its share of that.
+      const double bundles = block.bundle_end - block.bundle_begin;
+      const double cycles =
+          i < trace_.block_ticks.size() ? static_cast<double>(trace_.block_ticks[i]) / kTicksPerCycle : bundles;
+      for (uint32_t b = block.bundle_begin; b < block.bundle_end; ++b) AddBundle(b, count, cycles / bundles, shares);
       executed += count * (block.bundle_end - block.bundle_begin);
     }
     if (executed > 0) {
@@ -76,7 +80,7 @@ class Attributor {
     for (const Key& key : scratch_) add(lines_[key], amount / static_cast<double>(scratch_.size()));
   }
 
-  void AddBundle(uint32_t bundle, double count, UnitShares* shares) {
+  void AddBundle(uint32_t bundle, double count, double cycles, UnitShares* shares) {
     std::vector<Key>& in_bundle = bundle_lines_;
     in_bundle.clear();
     bool mxu = false;
@@ -101,7 +105,7 @@ class Attributor {
       }
     }
     if (in_bundle.empty()) in_bundle.push_back(Key{});
-    for (const Key& key : in_bundle) lines_[key].cycles += count / static_cast<double>(in_bundle.size());
+    for (const Key& key : in_bundle) lines_[key].cycles += count * cycles / static_cast<double>(in_bundle.size());
     shares->mxu += mxu ? count : 0;
     shares->vector += vector ? count : 0;
     shares->scalar_only += mxu || vector ? 0 : count;
@@ -116,8 +120,8 @@ class Attributor {
     } else if (mxu > 0) {
       lines_[Key{}].cycles += mxu;
     }
-    if (trace_.memory_floor_ticks > 0) {
-      lines_[Key{}].cycles += static_cast<double>(trace_.memory_floor_ticks) / kTicksPerCycle;
+    if (const int64_t unplaced = trace_.memory_floor_ticks + trace_.overhead_ticks; unplaced > 0) {
+      lines_[Key{}].cycles += static_cast<double>(unplaced) / kTicksPerCycle;
     }
   }
 

@@ -124,11 +124,29 @@ Status ReadFigures(const Json& json, const std::string& path, Chip* chip) {
   reader.Number("vmem_default_limit_bytes", 1e5, 1e12, &chip->vmem_default_limit_bytes);
   reader.Number("smem_bytes", 1e3, 1e12, &chip->smem_bytes);
   reader.Number("internal_scratch_bytes", 0, 1e9, &chip->internal_scratch_bytes);
-  if (json.is_object() && json.contains("mxu_cycles_per_vmatmul")) {
+  if (json.is_object() && json.contains("branch_delay_slots")) {
     Figure figure;
-    reader.Number("mxu_cycles_per_vmatmul", 0, 1000, &figure);
-    chip->mxu_cycles_per_vmatmul = figure;
+    reader.Number("branch_delay_slots", 0, 16, &figure);
+    chip->branch_delay_slots = static_cast<int>(figure.value);
+    const Json& shortened = json.at("branch_delay_slots");
+    if (shortened.contains("shortened")) {
+      if (!shortened.at("shortened").is_boolean())
+        reader.Problem("branch_delay_slots.shortened", "must be true or false");
+      chip->shortens_branch_slots = shortened.at("shortened") == true;
+    }
   }
+  const auto optional = [&](const char* name, double high, std::optional<Figure>* out) {
+    if (!json.is_object() || !json.contains(name)) return;
+    Figure figure;
+    reader.Number(name, 0, high, &figure);
+    *out = figure;
+  };
+  optional("mxu_cycles_per_vmatmul", 1000, &chip->mxu_cycles_per_vmatmul);
+  optional("xlu_cycles_per_transpose", 1000, &chip->xlu_cycles_per_transpose);
+  optional("xlu_cycles_per_lane_move", 1000, &chip->xlu_cycles_per_lane_move);
+  optional("cycles_per_empty_bundle", 1000, &chip->cycles_per_empty_bundle);
+  optional("program_overhead_us", 1000, &chip->program_overhead_us);
+  optional("kernel_overhead_us", 1000, &chip->kernel_overhead_us);
   return reader.status();
 }
 

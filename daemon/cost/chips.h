@@ -51,7 +51,16 @@ struct Chip {
   Figure smem_bytes;
   Figure internal_scratch_bytes;                 // VMEM that the compiler takes for itself in each kernel
   std::optional<Figure> mxu_cycles_per_vmatmul;  // lower bound of time by products issued
-  std::map<std::string, Figure> peak_tflops;     // by operand dtype
+  // Only of chips whose schedules leave waiting for units to the hardware; all units of a kind at work.
+  std::optional<Figure> xlu_cycles_per_transpose;
+  std::optional<Figure> xlu_cycles_per_lane_move;
+  std::optional<Figure> cycles_per_empty_bundle;
+  std::optional<Figure> program_overhead_us;  // around every program, whatever it does
+  std::optional<Figure> kernel_overhead_us;   // of every kernel and fusion that a program runs
+  std::map<std::string, Figure> peak_tflops;  // by operand dtype
+
+  int branch_delay_slots = 4;          // bundles that still run behind a branch
+  bool shortens_branch_slots = false;  // empty ones at the end are printed as one
 
   // Issue slots per cycle of the units.
   int valu_slots = 0;

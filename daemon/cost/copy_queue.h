@@ -14,6 +14,7 @@ namespace kernelwright::cost {
 struct CopyState {
   int64_t queue_ahead = 0;
   std::vector<std::pair<uint64_t, std::vector<std::pair<int64_t, uint64_t>>>> flags;
+  std::vector<std::pair<uint64_t, int64_t>> semaphores;
   bool operator==(const CopyState&) const = default;
 };
 
@@ -26,6 +27,14 @@ class CopyQueue {
   // Waits on `flag` for `granules`, oldest copies first, parts of copies included. Returns when the last of them has
   // landed, at least `now`. `matched` is false when fewer were in flight.
   int64_t Wait(uint64_t flag, uint64_t granules, int64_t now, bool* matched);
+
+  // The program itself adds to a flag. On one that copies raise, adding is like a copy that lands now, and taking away
+  // is what follows each wait; others are semaphores and are counted.
+  void Signal(uint64_t flag, int64_t amount, int64_t now);
+  // A signal that is not understood: no semaphore is known any more.
+  void ForgetSignals();
+  // Whether the signals seen so far are enough for a wait until the semaphore is at least this.
+  bool IsRaised(uint64_t flag, int64_t least) const;
 
   CopyState Capture(int64_t now) const;
   // Moves everything in flight into the future.
@@ -42,6 +51,8 @@ class CopyQueue {
   };
   int64_t hbm_free_ = 0;
   std::unordered_map<uint64_t, Flag> flags_;
+  std::unordered_map<uint64_t, int64_t> semaphores_;
+  bool signals_known_ = true;
 };
 
 }  // namespace kernelwright::cost

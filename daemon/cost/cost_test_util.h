@@ -8,7 +8,9 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <utility>
 
+#include "daemon/base/gzip.h"
 #include "daemon/cost/chips.h"
 #include "daemon/cost/program_estimate.h"
 
@@ -37,13 +39,22 @@ inline const Chip& ShippedChip(const std::string& name) {
   return *chip;
 }
 
+// A golden file, which may be compressed, and its name without ".gz".
+inline Dump ReadDump(const std::filesystem::path& path) {
+  std::string text = ReadText(path);
+  if (path.extension() != ".gz") return {path.filename().string(), std::move(text)};
+  auto plain = GzipDecompress(text);
+  EXPECT_TRUE(plain) << path;
+  return {path.stem().string(), plain ? *std::move(plain) : std::string()};
+}
+
 // The dumps of one golden program: its own and those that every program of the chip shares.
 inline Dumps GoldenDumps(const std::string& chip, const std::string& program) {
   Dumps dumps;
   const auto root = std::filesystem::path(KW_SOURCE_DIR) / "daemon/cost/testdata" / chip;
   for (const auto& folder : {root / program, root / "late"}) {
     for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-      dumps.push_back({entry.path().filename().string(), ReadText(entry.path())});
+      dumps.push_back(ReadDump(entry.path()));
     }
   }
   std::sort(dumps.begin(), dumps.end(), [](const Dump& a, const Dump& b) { return a.name < b.name; });

@@ -42,6 +42,7 @@ struct DetailedCost {
 
 // As EstimateFromDumps; additionally keeps up to `record_rounds` rounds of every outermost loop.
 DetailedCost EstimateInDetail(Dumps dumps, const Chip& chip, const Work& work,
-                              const std::map<std::string, std::string>& versions, size_t record_rounds);
+                              const std::map<std::string, std::string>& versions, size_t record_rounds,
+                              const std::vector<KnownOperand>& known = {});
 
 }  // namespace kernelwright::cost

@@ -49,6 +49,9 @@ Interpreter::Interpreter(const std::vector<ScalarProgram>& programs, const std::
   machine_.result.rounds.resize(programs.size());
   for (size_t i = 0; i < programs.size(); ++i) {
     machine_.result.programs[i].block_counts.assign(programs[i].blocks.size(), 0);
+    for (const ScalarBlock& block : programs[i].blocks) {
+      machine_.result.programs[i].block_ticks.push_back(BlockTicks(block));
+    }
     machine_.result.programs[i].op_wait_ticks.assign(programs[i].ops.size(), 0);
     machine_.result.programs[i].op_dma_bytes.assign(programs[i].ops.size(), 0);
   }
@@ -84,6 +87,12 @@ bool Interpreter::Call(int index, std::vector<Value> arguments, Frame* caller, c
   if (!Execute(&frame)) return false;
   ++frame.trace->calls;
   if (!program.is_top_level) ApplyFloors(&frame, start, frame.trace->products - products_before);
+  // What starting a program or a kernel costs beyond its own instructions; copies in flight go on meanwhile.
+  if (!program.is_runtime && frame.depth <= 1) {
+    const double cycles = program.is_top_level ? timing_.program_overhead_cycles : timing_.kernel_overhead_cycles;
+    frame.trace->overhead_ticks += Ticks(cycles);
+    machine_.time += Ticks(cycles);
+  }
   frame.trace->ticks += machine_.time - start - frame.child_ticks;
   frame.trace->wait_ticks += frame.wait_ticks;
   if (caller != nullptr) {
@@ -95,7 +104,7 @@ bool Interpreter::Call(int index, std::vector<Value> arguments, Frame* caller, c
 
 // Lower bounds that the schedule does not show.
 void Interpreter::ApplyFloors(Frame* frame, int64_t start, int64_t products) {
-  int64_t mxu = Ticks(timing_.cycles_per_product * static_cast<double>(products));
+  int64_t mxu = Ticks(timing_.cycles_per_product * static_cast<double>(products) / 2);
   // What comes before the first product (the first blocks arrive) and after the last one (the last block leaves)
   // does not overlap with the MXU: larger blocks pay for it with longer ends.
   if (mxu > 0 && frame->first_product >= 0) {
@@ -139,7 +148,7 @@ bool Interpreter::Execute(Frame* frame) {
       const auto target = static_cast<uint32_t>(frame->pending_target);
       frame->pending_target = -1;
       block = program.block_at[target];
-      if (target < b.bundle_end) {
+      if (target <= frame->pending_from) {
         FinishIteration(frame);
         recorder_.CloseRound(frame, target);
         if (options_.detect_steady_state && frame->may_skip && !program.is_runtime) {
@@ -153,8 +162,23 @@ bool Interpreter::Execute(Frame* frame) {
   return true;
 }
 
+int64_t Interpreter::BlockTicks(const ScalarBlock& block) const {
+  const double bundles = block.bundle_end - block.bundle_begin + (timing_.cycles_per_empty_bundle - 1) * block.empty;
+  const double products = timing_.block_cycles_per_product * block.products / 2;
+  const double lanes =
+      timing_.cycles_per_transpose * block.transposes + timing_.cycles_per_lane_move * block.lane_moves;
+  return Ticks(std::max({bundles, products, lanes}));
+}
+
 void Interpreter::FinishBlock(Frame* frame, const ScalarBlock& block) {
   machine_.time += int64_t{block.bundle_end - frame->bundle} * kTicksPerCycle;
+  const int64_t stall = frame->trace->block_ticks[static_cast<size_t>(&block - frame->program->blocks.data())] -
+                        int64_t{block.bundle_end - block.bundle_begin} * kTicksPerCycle;
+  KeepProducts(frame, block);
+  machine_.time += stall;
+}
+
+void Interpreter::KeepProducts(Frame* frame, const ScalarBlock& block) const {
   if (block.products == 0) return;
   // Waits of a block come before its products, so the bundles behind a product say when it was issued.
   const auto before_end = [&](uint32_t bundle) {
@@ -177,11 +201,15 @@ bool Interpreter::Step(Frame* frame, const ScalarOp& op, uint32_t index) {
       return StepDma(frame, op, index);
     case OpKind::kWait:
       return StepWait(frame, op, index);
+    case OpKind::kSignal:
+      return StepSignal(frame, op);
+    case OpKind::kSemaphoreWait:
+      return StepSemaphoreWait(frame, op);
     case OpKind::kCall:
       return StepCall(frame, op);
     case OpKind::kBranch:
     case OpKind::kUnsupportedBranch:
-      return StepBranch(frame, op);
+      return StepBranch(frame, op, index);
     case OpKind::kStore: {
       const Choice choice = Predicate(*frame, op);
       if (choice != Choice::kNo) Store(*frame, op, choice == Choice::kUnknown);
@@ -190,6 +218,7 @@ bool Interpreter::Step(Frame* frame, const ScalarOp& op, uint32_t index) {
     default:
       break;
   }
+  if (op.destination < 0) return true;  // its result goes nowhere
   const Value value = Compute(*frame, op);
   const auto destination = static_cast<size_t>(op.destination);
   if (op.predicate < 0) {
@@ -293,7 +322,16 @@ bool Interpreter::StepCall(Frame* frame, const ScalarOp& op) {
   return Call(callee, std::move(arguments), frame, &frame->program->callees[name]);
 }
 
-bool Interpreter::StepBranch(Frame* frame, const ScalarOp& op) {
+bool Interpreter::StepBranch(Frame* frame, const ScalarOp& op, uint32_t index) {
+  // In the delay slots of a taken branch another one has no effect: compilers put branches there whose predicate was
+  // not even computed on this path.
+  if (frame->pending_target >= 0) return true;
+  if (op.kind == OpKind::kBranch && op.b > 0) {
+    const int64_t stall = int64_t{op.b} * kTicksPerCycle;
+    frame->wait_ticks += stall;
+    frame->trace->op_wait_ticks[index] += stall;
+    machine_.time += stall;
+  }
   Choice choice = Predicate(*frame, op);
   if (choice == Choice::kUnknown) {
     const Known known = frame->registers[static_cast<size_t>(op.predicate)].known;
@@ -307,9 +345,9 @@ bool Interpreter::StepBranch(Frame* frame, const ScalarOp& op) {
   if (op.kind == OpKind::kUnsupportedBranch) {
     return Refuse(*frame, op, "a branch of an unknown form, or to a place that the dump does not show");
   }
-  if (frame->pending_target >= 0) return Refuse(*frame, op, "a branch lies in the delay slots of another one");
   frame->pending_target = op.aux;
-  frame->pending_end = std::min(op.bundle + 5, static_cast<uint32_t>(frame->program->source->bundle_count()));
+  frame->pending_from = op.bundle;
+  frame->pending_end = op.c;
   return true;
 }
 

@@ -30,11 +30,16 @@ class Interpreter {
   bool Step(Frame* frame, const ScalarOp& op, uint32_t index);
   bool StepDma(Frame* frame, const ScalarOp& op, uint32_t index);
   bool StepWait(Frame* frame, const ScalarOp& op, uint32_t index);
+  bool StepSignal(Frame* frame, const ScalarOp& op);
+  bool StepSemaphoreWait(Frame* frame, const ScalarOp& op);
   bool StepCall(Frame* frame, const ScalarOp& op);
-  bool StepBranch(Frame* frame, const ScalarOp& op);
+  bool StepBranch(Frame* frame, const ScalarOp& op, uint32_t index);
   bool Refuse(const Frame& frame, const ScalarOp& op, std::string reason);
 
+  // How long a block takes without waits for copies.
+  int64_t BlockTicks(const ScalarBlock& block) const;
   void FinishBlock(Frame* frame, const ScalarBlock& block);
+  void KeepProducts(Frame* frame, const ScalarBlock& block) const;
   void ApplyFloors(Frame* frame, int64_t start, int64_t products);
   static void FinishIteration(Frame* frame);
   // Whether a predicated operation runs. In the run-time system's own code unknown memory counts as zero: its branches

@@ -2,10 +2,12 @@
 #include <algorithm>
 
 #include "daemon/cost/interpreter.h"
+#include "daemon/cost/scalar_eval.h"
 
 namespace kernelwright::cost {
 namespace {
 constexpr uint64_t kGranuleBytes = 32;
+constexpr uint64_t kWordBytes = 4;  // what scalar memory is addressed in
 }
 
 bool Interpreter::StepDma(Frame* frame, const ScalarOp& op, uint32_t index) {
@@ -76,15 +78,43 @@ bool Interpreter::StepWait(Frame* frame, const ScalarOp& op, uint32_t index) {
   return true;
 }
 
+// Copies within the chip that are done by loads and stores raise their flag this way, and so does a kernel that
+// synchronises with itself.
+bool Interpreter::StepSignal(Frame* frame, const ScalarOp& op) {
+  if (frame->program->is_runtime) return true;
+  const Choice choice = Predicate(*frame, op);
+  if (choice == Choice::kNo) return true;
+  const Value flag = frame->registers[op.a];
+  const Value amount = frame->registers[op.b];
+  if (choice == Choice::kUnknown || !IsPlace(flag) || amount.known != Known::kValue) {
+    machine_.copies.ForgetSignals();
+    return true;
+  }
+  AdvanceTo(frame, op.bundle);
+  machine_.copies.Signal(flag.bits, Signed32(amount.bits), machine_.time);
+  return true;
+}
+
+bool Interpreter::StepSemaphoreWait(Frame* frame, const ScalarOp& op) {
+  if (frame->program->is_runtime || frame->program->is_top_level) return true;
+  if (Predicate(*frame, op) == Choice::kNo) return true;
+  const Value flag = frame->registers[op.a];
+  const Value least = frame->registers[op.b];
+  if (IsPlace(flag) && least.known == Known::kValue && machine_.copies.IsRaised(flag.bits, Signed32(least.bits))) {
+    return true;
+  }
+  return Refuse(*frame, op, "a wait for a semaphore that this core alone does not raise: another core or chip does");
+}
+
 void Interpreter::FillScalarMemory(const Frame& frame, const ScalarOp& op, uint64_t bytes) {
   const Value destination = frame.registers[op.c];
   if (destination.known != Known::kPointer || !IsPlace(destination)) return machine_.memory.ForgetAll();
   uint64_t offset = 0;
   const std::string* known = OperandBehind(frame, frame.registers[static_cast<size_t>(op.otherwise)], &offset);
   if (known == nullptr || offset > known->size() || bytes > known->size() - offset) {
-    return machine_.memory.ForgetAllocation(destination.bits);
+    return machine_.memory.Fill(destination.bits, bytes / kWordBytes);
   }
-  machine_.memory.LoadImage(destination.bits, std::string_view(*known).substr(offset, bytes));
+  machine_.memory.Fill(destination.bits, std::string_view(*known).substr(offset, bytes));
 }
 
 const std::string* Interpreter::OperandBehind(const Frame& frame, const Value& source, uint64_t* offset) const {

@@ -31,14 +31,18 @@ std::optional<uint64_t> ParseNumber(std::string_view s) {
 std::string StripComments(std::string_view text) {
   std::string out;
   out.reserve(text.size());
-  while (true) {
-    const size_t open = text.find("/*");
-    out += text.substr(0, open);
-    if (open == std::string_view::npos) return out;
-    const size_t close = text.find("*/", open + 2);
-    if (close == std::string_view::npos) return out;
-    text.remove_prefix(close + 2);
+  int depth = 0;  // the comment of a copy quotes operations with comments of their own
+  for (size_t i = 0; i < text.size(); ++i) {
+    const bool opens = text[i] == '/' && i + 1 < text.size() && text[i + 1] == '*';
+    const bool closes = depth > 0 && text[i] == '*' && i + 1 < text.size() && text[i + 1] == '/';
+    if (opens || closes) {
+      depth += opens ? 1 : -1;
+      ++i;
+    } else if (depth == 0) {
+      out += text[i];
+    }
   }
+  return out;
 }
 
 std::vector<std::string_view> SplitOperands(std::string_view text) {

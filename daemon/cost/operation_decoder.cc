@@ -137,10 +137,6 @@ std::optional<DecodedOperation> OperationDecoder::Decode(const compiler::BundleO
                                                          uint32_t bundle) {
   const std::string_view text = source_.op_text(op);
   const std::string_view opcode = source_.opcode(op).name;
-  if (opcode.starts_with("vwait")) {
-    ++program_->semaphore_waits;
-    return std::nullopt;
-  }
   Pending p;
   p.op.bundle = bundle;
   p.op.source = source;
@@ -207,6 +203,7 @@ bool OperationDecoder::DecodeByOpcode(std::string_view opcode, std::string_view 
   if (opcode.starts_with("sbr")) return DecodeBranch(opcode, rest, p);
   if (opcode == "inlined_call") return DecodeCall(text, rest, p);
   if (stem == "sst") return DecodeStore(rest, p);
+  if (stem == "vsyncadd" || stem == "vwait") return DecodeFlag(opcode, rest, p);
   if (stem == "sld") return DecodeLoad(rest, p);
   if (p->op.destination < 0) return true;  // writes nothing that the replay keeps
   if (stem == "inlined_call_operand") return DecodeParameter(opcode, rest, p);
@@ -381,6 +378,19 @@ bool OperationDecoder::DecodeCall(std::string_view text, std::string_view rest, 
   return true;
 }
 
+// "vsyncadd [#allocation5], 1" and "vwait.ge.trace [#allocation3], 0".
+bool OperationDecoder::DecodeFlag(std::string_view opcode, std::string_view rest, Pending* p) {
+  const bool wait = opcode.starts_with("vwait");
+  const auto operands = SplitOperands(rest);
+  p->op.kind = wait ? OpKind::kSemaphoreWait : OpKind::kSignal;
+  p->op.destination = -1;
+  // A wait of another form, or for another chip's flag, is for something that is not known.
+  const bool known = operands.size() == 2 && (wait ? opcode.starts_with("vwait.ge") : opcode == "vsyncadd");
+  p->op.a = known ? OperandOrUnknown(operands[0], p) : UnknownConstant();
+  p->op.b = known ? OperandOrUnknown(operands[1], p) : UnknownConstant();
+  return true;
+}
+
 bool OperationDecoder::DecodeDma(std::string_view opcode, std::string_view text, std::string_view rest, Pending* p) {
   p->op.destination = -1;
   if (opcode.starts_with("dma.done")) {
@@ -406,6 +416,13 @@ bool OperationDecoder::DecodeDma(std::string_view opcode, std::string_view text,
     p->op.path = DmaPath::kHbm;
   } else if (on_chip(from) && on_chip(into)) {
     p->op.path = DmaPath::kLocal;
+  } else if (path == "general" && text.find("-to-hbm */") != std::string_view::npos) {
+    // "dma.general … /* smem-to-hbm */": the opcode does not tell where from and where to, the comment does. In the
+    // program around the kernels it is a message to the SparseCores, whose flag only the loader knows.
+    p->op.path = program_->is_top_level ? DmaPath::kHost : DmaPath::kHbm;
+  } else if (path == "general" && text.find("window_bounds:") != std::string_view::npos) {
+    // A window of an operand in HBM with more strides than the plain forms take.
+    p->op.path = DmaPath::kHbm;
   } else {
     p->op.path = DmaPath::kUnmodelled;
   }

@@ -54,6 +54,7 @@ class OperationDecoder {
   bool DecodeCompare(std::string_view opcode, const std::vector<std::string_view>& operands, Pending* p);
   bool DecodeBranch(std::string_view opcode, std::string_view rest, Pending* p);
   bool DecodeCall(std::string_view text, std::string_view rest, Pending* p);
+  bool DecodeFlag(std::string_view opcode, std::string_view rest, Pending* p);
   bool DecodeDma(std::string_view opcode, std::string_view text, std::string_view rest, Pending* p);
 
   struct PairHash {

@@ -15,6 +15,7 @@
 #include "daemon/cost/attribution.h"
 #include "daemon/cost/chips.h"
 #include "daemon/cost/detailed_cost.h"
+#include "daemon/cost/known_operands.h"
 #include "daemon/cost/replay.h"
 
 namespace kernelwright::cost {
@@ -29,27 +30,62 @@ constexpr double kCrossCheckSlackMs = 0.01;
 constexpr double kLocalBandwidthFactor = 4;
 constexpr double kLocalLatencyFactor = 0.3;
 
+double ValueOr(const std::optional<Figure>& figure, double otherwise) { return figure ? figure->value : otherwise; }
+
+ReplayTiming TimingOf(const Chip& chip) {
+  ReplayTiming timing;
+  timing.bytes_per_cycle = chip.bytes_per_cycle() * chip.bandwidth_fraction.value;
+  timing.dma_latency_cycles = chip.dma_latency_us.value * chip.clock_ghz.value * 1e3;
+  timing.local_bytes_per_cycle = timing.bytes_per_cycle * kLocalBandwidthFactor;
+  timing.local_latency_cycles = timing.dma_latency_cycles * kLocalLatencyFactor;
+  timing.cycles_per_product = ValueOr(chip.mxu_cycles_per_vmatmul, 0);
+  if (chip.xlu_cycles_per_transpose) {
+    timing.block_cycles_per_product = timing.cycles_per_product;
+    timing.cycles_per_transpose = chip.xlu_cycles_per_transpose->value;
+    timing.cycles_per_lane_move = ValueOr(chip.xlu_cycles_per_lane_move, 0);
+    timing.cycles_per_empty_bundle = ValueOr(chip.cycles_per_empty_bundle, 1);
+  }
+  timing.kernel_overhead_cycles = ValueOr(chip.kernel_overhead_us, 0) * chip.clock_ghz.value * 1e3;
+  timing.program_overhead_cycles = ValueOr(chip.program_overhead_us, 0) * chip.clock_ghz.value * 1e3;
+  return timing;
+}
+
 class Estimator {
  public:
-  Estimator(Dumps dumps, const Chip& chip, const Work& work, const std::map<std::string, std::string>& versions)
-      : dumps_(std::move(dumps)), chip_(chip), work_(work) {
+  Estimator(Dumps dumps, const Chip& chip, const Work& work, const std::map<std::string, std::string>& versions,
+            const std::vector<KnownOperand>& known)
+      : dumps_(std::move(dumps)), chip_(chip), work_(work), known_(known) {
     evidence_.evidence_class = EvidenceClass::kEstimated;
     evidence_.chip = chip.name;
     evidence_.versions = versions;
     evidence_.method = "replay";
   }
 
+  // Reads the dumps; nothing is replayed yet.
+  std::optional<Refusal> Prepare() {
+    if (auto refusal = Collect()) return refusal;
+    return DecodeReachable();
+  }
+
+  // The time with other figures; everything stays as it is, so that it can be asked again.
+  std::variant<double, Refusal> Retime(const Chip& chip) const {
+    ScalarMemory memory = memory_;
+    const ProgramContents contents(hlo_, known_);
+    ReplayOptions options;
+    options.contents = &contents;
+    ReplayResult result = Replay(programs_, callees_, 0, &memory, TimingOf(chip), options);
+    if (result.refusal) return std::move(*result.refusal);
+    return static_cast<double>(result.ticks) / kTicksPerCycle / chip.cycles_per_ms();
+  }
+
   CostResult Run() {
-    if (auto refusal = Collect()) return Refused(std::move(*refusal));
-    if (auto refusal = DecodeReachable()) return Refused(std::move(*refusal));
-    ReplayTiming& timing = timing_;
-    timing.bytes_per_cycle = chip_.bytes_per_cycle() * chip_.bandwidth_fraction.value;
-    timing.dma_latency_cycles = chip_.dma_latency_us.value * chip_.clock_ghz.value * 1e3;
-    timing.local_bytes_per_cycle = timing.bytes_per_cycle * kLocalBandwidthFactor;
-    timing.local_latency_cycles = timing.dma_latency_cycles * kLocalLatencyFactor;
-    if (chip_.mxu_cycles_per_vmatmul) timing.cycles_per_product = chip_.mxu_cycles_per_vmatmul->value;
+    if (auto refusal = Prepare()) return Refused(std::move(*refusal));
+    timing_ = TimingOf(chip_);
+    const ReplayTiming& timing = timing_;
     ReplayOptions options;
     options.record_rounds = record_rounds_;
+    const ProgramContents contents(hlo_, known_);
+    options.contents = &contents;
     replay_ = Replay(programs_, callees_, 0, &memory_, timing, options);
     if (replay_.refusal) return Refused(std::move(*replay_.refusal));
     replayed_ = true;
@@ -132,9 +168,14 @@ class Estimator {
       const Status& status = parsed.error();
       return Fail(status.kind(), status.message(), unit + ": " + status.where(), status.remedy());
     }
+    if (!parsed->complete()) {
+      return Fail(ErrorKind::kEnvironment, "the schedule ends before its last bundle: the dump is cut off", unit,
+                  "Compile again; if it stays, this libtpu version writes another format");
+    }
     const int index = static_cast<int>(programs_.size());
     sources_.push_back(std::make_unique<compiler::BundleProgram>(std::move(*parsed)));
-    programs_.push_back(DecodeScalarProgram(*sources_.back(), unit, index, &memory_));
+    programs_.push_back(DecodeScalarProgram(*sources_.back(), unit, index, &memory_,
+                                            {chip_.branch_delay_slots, chip_.shortens_branch_slots}));
     callees_.emplace_back();
     index_.emplace(unit, index);
     SeedFixedMemory(unit, index);
@@ -257,9 +298,6 @@ class Estimator {
       estimate->warnings.push_back(program.name + ": " + std::to_string(program.undecoded) +
                                    " scalar operations were not understood");
     }
-    if (program.semaphore_waits > 0) {
-      estimate->warnings.push_back(program.name + ": waits for semaphores are not modelled");
-    }
   }
 
   void Judge(Estimate* estimate) const {
@@ -297,6 +335,7 @@ class Estimator {
   Dumps dumps_;
   const Chip& chip_;
   const Work& work_;
+  const std::vector<KnownOperand>& known_;
   Evidence evidence_;
   std::map<std::string, Dump*> bundles_;
   std::map<std::string, const Dump*> allocations_;
@@ -314,14 +353,45 @@ class Estimator {
 
 }  // namespace
 
+// The estimator refers to what it was made with, which therefore stays at one place.
+class PreparedProgram::Impl {
+ public:
+  Impl(Dumps dumps, const Chip& chip) : chip_(chip), estimator_(std::move(dumps), chip_, work_, versions_, known_) {}
+  Estimator& estimator() { return estimator_; }
+
+ private:
+  Chip chip_;
+  Work work_;
+  std::map<std::string, std::string> versions_;
+  std::vector<KnownOperand> known_;
+  Estimator estimator_;
+};
+
+PreparedProgram::PreparedProgram(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+PreparedProgram::PreparedProgram(PreparedProgram&&) noexcept = default;
+PreparedProgram& PreparedProgram::operator=(PreparedProgram&&) noexcept = default;
+PreparedProgram::~PreparedProgram() = default;
+
+std::variant<PreparedProgram, Refusal> PreparedProgram::Read(Dumps dumps, const Chip& chip) {
+  auto impl = std::make_unique<Impl>(std::move(dumps), chip);
+  if (auto refusal = impl->estimator().Prepare()) return std::move(*refusal);
+  return PreparedProgram(std::move(impl));
+}
+
+std::variant<double, Refusal> PreparedProgram::Milliseconds(const Chip& chip) const {
+  return impl_->estimator().Retime(chip);
+}
+
 CostResult EstimateFromDumps(Dumps dumps, const Chip& chip, const Work& work,
-                             const std::map<std::string, std::string>& versions) {
-  return Estimator(std::move(dumps), chip, work, versions).Run();
+                             const std::map<std::string, std::string>& versions,
+                             const std::vector<KnownOperand>& known) {
+  return Estimator(std::move(dumps), chip, work, versions, known).Run();
 }
 
 DetailedCost EstimateInDetail(Dumps dumps, const Chip& chip, const Work& work,
-                              const std::map<std::string, std::string>& versions, size_t record_rounds) {
-  return Estimator(std::move(dumps), chip, work, versions).RunInDetail(record_rounds);
+                              const std::map<std::string, std::string>& versions, size_t record_rounds,
+                              const std::vector<KnownOperand>& known) {
+  return Estimator(std::move(dumps), chip, work, versions, known).RunInDetail(record_rounds);
 }
 
 }  // namespace kernelwright::cost

@@ -24,7 +24,15 @@ struct ReplayTiming {
   double dma_latency_cycles = 0;
   double local_bytes_per_cycle = 0;  // copies within the chip
   double local_latency_cycles = 0;
-  double cycles_per_product = 0;  // 0: no lower bound by products
+  double cycles_per_product = 0;  // of a packed vmatmul; 0: no lower bound by products
+  // Where the hardware, not the schedule, waits for its units, a block takes as long as its busiest unit. With all
+  // units of a kind at work, 0: the schedule shows it.
+  double block_cycles_per_product = 0;
+  double cycles_per_transpose = 0;
+  double cycles_per_lane_move = 0;
+  double cycles_per_empty_bundle = 1;
+  double kernel_overhead_cycles = 0;   // before each kernel that the top-level program calls
+  double program_overhead_cycles = 0;  // around the top-level program
 };
 
 // What is known of the operands of calls, as the bytes lie in the operand's memory. Copies of them into scalar memory
@@ -80,11 +88,13 @@ struct ProgramTrace {
   int64_t wait_ticks = 0;
   int64_t mxu_floor_ticks = 0;     // added because products cannot be faster
   int64_t memory_floor_ticks = 0;  // added because the bytes cannot be moved faster
+  int64_t overhead_ticks = 0;      // what starting it costs beyond its own instructions
   int64_t dma_bytes = 0;           // to and from HBM
-  int64_t products = 0;
-  int64_t dma_iterations = 0;   // loop iterations in which a copy was started
-  int64_t loop_iterations = 0;  // of all loops
+  int64_t products = 0;            // halves of a packed vmatmul
+  int64_t dma_iterations = 0;      // loop iterations in which a copy was started
+  int64_t loop_iterations = 0;     // of all loops
   std::vector<int64_t> block_counts;
+  std::vector<int64_t> block_ticks;    // of one execution, waits for copies left out
   std::vector<int64_t> op_wait_ticks;  // by scalar operation
   std::vector<int64_t> op_dma_bytes;   // by scalar operation
 };

@@ -60,6 +60,7 @@ struct Frame {
   std::vector<Value> arguments;
   uint32_t bundle = 0;          // the one that the time stands at
   int32_t pending_target = -1;  // bundle of a taken branch whose delay slots still run
+  uint32_t pending_from = 0;
   uint32_t pending_end = 0;
   int64_t child_ticks = 0;
   int64_t wait_ticks = 0;

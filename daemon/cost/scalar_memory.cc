@@ -2,10 +2,13 @@
 // brought is kept as one image and becomes cells only where it is read: a table may have a million words.
 #include "daemon/cost/scalar_memory.h"
 
+#include <utility>
+
 namespace kernelwright::cost {
 namespace {
 
 constexpr uint64_t kWordBytes = 4;
+constexpr size_t kMaxImages = 16;
 
 uint64_t WordAt(std::string_view bytes, uint64_t index) {
   uint64_t word = 0;
@@ -27,9 +30,12 @@ uint64_t ScalarMemory::AllocationBase(int program, std::string_view name) {
 Value ScalarMemory::Initial(uint64_t address) const {
   const auto it = allocations_.find(PointerBase(address));
   if (it == allocations_.end() || !it->second.data) return {0, all_data_ ? Known::kNothing : Known::kRuntime};
-  if (const auto& image = it->second.image; image && address >= image->address) {
+  const std::vector<Image>& images = it->second.images;
+  for (auto image = images.rbegin(); image != images.rend(); ++image) {
     const uint64_t index = address - image->address;
-    if (index < image->bytes.size() / kWordBytes) return {WordAt(image->bytes, index), Known::kValue};
+    if (address < image->address || index >= image->words) continue;
+    if (image->bytes.empty()) break;
+    return {WordAt(image->bytes, index), Known::kValue};
   }
   return {0, Known::kNothing};
 }
@@ -51,24 +57,33 @@ uint32_t ScalarMemory::CellAt(uint64_t address, bool spill) {
 
 void ScalarMemory::ForgetAll() {
   all_data_ = true;
-  for (auto& [base, allocation] : allocations_) allocation.image.reset();
+  for (auto& [base, allocation] : allocations_) allocation.images.clear();
   for (Cell& cell : cells_) {
     if (!cell.spill) cell.value = {0, Known::kNothing};
   }
 }
 
-void ScalarMemory::ForgetAllocation(uint64_t address) {
-  Allocation& allocation = allocations_[PointerBase(address)];
-  allocation.data = true;
-  allocation.image.reset();
-  for (const uint32_t cell : allocation.cells) cells_[cell].value = {0, Known::kNothing};
+void ScalarMemory::Fill(uint64_t address, uint64_t words) {
+  Replace(&allocations_[PointerBase(address)], Image{address, words, {}}, words);
 }
 
-void ScalarMemory::LoadImage(uint64_t address, std::string_view bytes) {
-  ForgetAllocation(address);
-  Allocation& allocation = allocations_[PointerBase(address)];
-  allocation.image = Image{address, std::string(bytes)};
-  for (const uint32_t cell : allocation.cells) cells_[cell].value = Initial(cells_[cell].address);
+void ScalarMemory::Fill(uint64_t address, std::string_view bytes) {
+  const uint64_t words = bytes.size() / kWordBytes;
+  Replace(&allocations_[PointerBase(address)], Image{address, words, std::string(bytes)}, words);
+}
+
+void ScalarMemory::Replace(Allocation* allocation, Image image, uint64_t words) {
+  const uint64_t begin = image.address;
+  const uint64_t end = begin + words;
+  allocation->data = true;
+  std::erase_if(allocation->images,
+                [&](const Image& old) { return old.address >= begin && old.address + old.words <= end; });
+  // Buffers that are filled in turn are few; what is dropped here becomes unknown.
+  if (allocation->images.size() == kMaxImages) allocation->images.erase(allocation->images.begin());
+  allocation->images.push_back(std::move(image));
+  for (const uint32_t cell : allocation->cells) {
+    if (cells_[cell].address >= begin && cells_[cell].address < end) cells_[cell].value = Initial(cells_[cell].address);
+  }
 }
 
 std::optional<uint32_t> ScalarMemory::Find(uint64_t address) const {

@@ -62,25 +62,27 @@ class ScalarMemory {
   void Write(uint32_t cell, Value value) { cells_[cell].value = value; }
   // A store or copy to an address that is not known: nothing but spill slots survives it.
   void ForgetAll();
-  // A copy into the allocation that holds `address`: its cells become data.
-  void ForgetAllocation(uint64_t address);
-  // As ForgetAllocation, then `bytes` (little-endian words) stand at `address`.
-  void LoadImage(uint64_t address, std::string_view bytes);
+  // A copy of `words` words to `address`: they become data, and so does what nobody has written around them.
+  void Fill(uint64_t address, uint64_t words);
+  // A copy of which the bytes are known: little-endian words.
+  void Fill(uint64_t address, std::string_view bytes);
   size_t size() const { return cells_.size(); }
   const std::vector<Cell>& cells() const { return cells_; }
 
  private:
   struct Image {
     uint64_t address = 0;
-    std::string bytes;
+    uint64_t words = 0;
+    std::string bytes;  // empty: not known
   };
   struct Allocation {
     std::vector<uint32_t> cells;  // without spill slots
     bool data = false;            // a copy has landed in it: cells that nobody wrote hold data
-    std::optional<Image> image;   // of what is known about that data
+    std::vector<Image> images;    // of what is known about that data, the newest last
   };
 
   Value Initial(uint64_t address) const;
+  void Replace(Allocation* allocation, Image image, uint64_t words);
 
   std::unordered_map<std::string, uint64_t> names_;
   std::unordered_map<uint64_t, uint32_t> index_;

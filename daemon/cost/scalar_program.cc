@@ -12,12 +12,11 @@
 namespace kernelwright::cost {
 namespace {
 
-constexpr int kDelaySlots = 4;  // bundles that still run behind a branch
-
 class ProgramDecoder {
  public:
-  ProgramDecoder(const compiler::BundleProgram& source, std::string name, int index, ScalarMemory* memory)
-      : source_(source), operations_(source, index, memory, &program_) {
+  ProgramDecoder(const compiler::BundleProgram& source, std::string name, int index, ScalarMemory* memory,
+                 BranchShadow shadow)
+      : source_(source), shadow_(shadow), operations_(source, index, memory, &program_) {
     program_.name = std::move(name);
     program_.source = &source;
     program_.is_top_level = program_.name == "TLP";
@@ -30,7 +29,14 @@ class ProgramDecoder {
     opcode_useful_.reserve(source_.opcodes().size());
     for (const compiler::Opcode& opcode : source_.opcodes()) {
       opcode_useful_.push_back(IsUseful(opcode));
-      opcode_product_.push_back(opcode.name.starts_with("vmatmul"));
+      // A register holds 8 rows of float32, and 16 or more of narrower types.
+      const bool product = opcode.name.starts_with("vmatmul");
+      opcode_product_.push_back(!product ? 0 : opcode.name.find(".f32") != std::string::npos ? 1 : 2);
+    }
+    for (const compiler::Opcode& opcode : source_.opcodes()) {
+      const std::string& n = opcode.name;
+      const bool result = n.starts_with("vpop");
+      opcode_lanes_.push_back(result ? 0 : n.starts_with("vxpose") ? 1 : n.find(".xlu") != std::string::npos ? 2 : 0);
     }
     std::vector<uint8_t> leader(bundles + 1, 0);
     std::vector<uint32_t> products(bundles, 0);
@@ -40,10 +46,11 @@ class ProgramDecoder {
       op_begin[b] = static_cast<uint32_t>(program_.ops.size());
       DecodeBundle(static_cast<uint32_t>(b), &products[b]);
       for (size_t i = op_begin[b]; i < program_.ops.size(); ++i) {
-        const ScalarOp& op = program_.ops[i];
+        ScalarOp& op = program_.ops[i];
         if (op.kind != OpKind::kBranch) continue;
         if (op.aux >= 0) leader[static_cast<size_t>(op.aux)] = 1;
-        leader[std::min(b + kDelaySlots + 1, bundles)] = 1;
+        FindDelaySlots(&op);
+        leader[op.c] = 1;
       }
     }
     op_begin[bundles] = static_cast<uint32_t>(program_.ops.size());
@@ -57,6 +64,7 @@ class ProgramDecoder {
       block.op_begin = op_begin[b];
       block.op_end = op_begin[end];
       for (size_t i = b; i < end; ++i) {
+        CountUnits(static_cast<uint32_t>(i), &block);
         if (products[i] == 0) continue;
         if (block.products == 0) block.first_product = static_cast<uint32_t>(i);
         block.last_product = static_cast<uint32_t>(i);
@@ -72,9 +80,45 @@ class ProgramDecoder {
  private:
   using Pending = DecodedOperation;
 
+  // Where a branch leaves: behind its delay slots. Shortened ones end at their first empty bundle; that of slots which
+  // are all printed is told by the region that ends with the last of them.
+  void FindDelaySlots(ScalarOp* op) const {
+    const auto bundles = static_cast<uint32_t>(source_.bundle_count());
+    const uint32_t last = op->bundle + static_cast<uint32_t>(shadow_.delay_slots);
+    op->c = std::min(last + 1, bundles);
+    op->b = 0;
+    if (!shadow_.shortened || (last < bundles && source_.bundle(last).ends_region)) return;
+    // The branch of a loop stands in front of the end of its region, to which all of its slots belong: registers of the
+    // next round are moved in them, also behind an empty one.
+    if (op->aux >= 0 && op->aux <= static_cast<int32_t>(op->bundle)) {
+      for (uint32_t slot = op->bundle + 1; slot < std::min(last, bundles); ++slot) {
+        if (!source_.bundle(slot).ends_region) continue;
+        op->b = last - slot;
+        op->c = slot + 1;
+        return;
+      }
+    }
+    for (uint32_t slot = op->bundle + 1; slot < std::min(last, bundles); ++slot) {
+      if (source_.op_begin(slot) != source_.op_end(slot) || source_.bundle(slot).ends_region) continue;
+      op->b = last - slot;
+      op->c = slot + 1;
+      return;
+    }
+  }
+
+  // What else the bundle keeps busy, or that it holds nothing.
+  void CountUnits(uint32_t bundle, ScalarBlock* block) const {
+    if (source_.op_begin(bundle) == source_.op_end(bundle)) ++block->empty;
+    for (uint32_t i = source_.op_begin(bundle); i < source_.op_end(bundle); ++i) {
+      const uint8_t lanes = opcode_lanes_[source_.ops()[i].opcode];
+      if (lanes == 1) ++block->transposes;
+      if (lanes == 2) ++block->lane_moves;
+    }
+  }
+
   static bool IsUseful(const compiler::Opcode& opcode) {
     const std::string& n = opcode.name;
-    if (n.starts_with("vwait")) return true;
+    if (n.starts_with("vwait") || n.starts_with("vsyncadd")) return true;
     if (n[0] == 'v' || n == "sfence" || n.starts_with("shalt") || n == "compiler-scheduling-barrier") return false;
     return n != "sphi" && n != "pphi";
   }
@@ -83,7 +127,7 @@ class ProgramDecoder {
     pending_.clear();
     for (uint32_t i = source_.op_begin(bundle); i < source_.op_end(bundle); ++i) {
       const compiler::BundleOp& op = source_.ops()[i];
-      if (opcode_product_[op.opcode]) ++*products;
+      *products += opcode_product_[op.opcode];
       if (!opcode_useful_[op.opcode]) continue;
       if (auto decoded = operations_.Decode(op, i, bundle)) pending_.push_back(std::move(*decoded));
     }
@@ -140,18 +184,20 @@ class ProgramDecoder {
   }
 
   const compiler::BundleProgram& source_;
+  BranchShadow shadow_;
   ScalarProgram program_;
   OperationDecoder operations_;
   std::vector<uint8_t> opcode_useful_;
   std::vector<uint8_t> opcode_product_;
+  std::vector<uint8_t> opcode_lanes_;  // 1: transposes, 2: moves or reduces between lanes
   std::vector<Pending> pending_;
 };
 
 }  // namespace
 
 ScalarProgram DecodeScalarProgram(const compiler::BundleProgram& source, std::string name, int index,
-                                  ScalarMemory* memory) {
-  return ProgramDecoder(source, std::move(name), index, memory).Run();
+                                  ScalarMemory* memory, BranchShadow shadow) {
+  return ProgramDecoder(source, std::move(name), index, memory, shadow).Run();
 }
 
 }  // namespace kernelwright::cost

@@ -42,6 +42,8 @@ enum class OpKind : uint8_t {
   kParameter,
   kDma,
   kWait,
+  kSignal,         // adds b to flag a
+  kSemaphoreWait,  // until flag a is at least b
   kCall,
   kBranch,
   kUnsupportedBranch,
@@ -68,8 +70,10 @@ struct ScalarOp {
   int32_t otherwise = -1;  // register that gives the result when the predicate is false; -1: keep the old value.
                            // Of a store the value; of a copy into scalar memory where it comes from
   int32_t destination = -1;
-  uint32_t a = 0, b = 0, c = 0;  // registers; constants are registers too
-  int32_t aux = -1;              // cell of a fixed address, callee, parameter index, or branch target (bundle)
+  // Registers; constants are registers too. Of a branch, c is the bundle at which it leaves and b the cycles that its
+  // last delay slot takes beyond one.
+  uint32_t a = 0, b = 0, c = 0;
+  int32_t aux = -1;  // cell of a fixed address, callee, parameter index, or branch target (bundle)
   uint32_t bundle = 0;
   uint32_t source = 0;  // index into BundleProgram::ops()
 };
@@ -79,9 +83,13 @@ struct ScalarBlock {
   uint32_t bundle_end = 0;
   uint32_t op_begin = 0;
   uint32_t op_end = 0;
-  uint32_t products = 0;       // vmatmul instructions in it
+  uint32_t products = 0;       // halves of a packed vmatmul; one of float32 has half of the rows
   uint32_t first_product = 0;  // bundles of the first and the last of them; meaningless without any
   uint32_t last_product = 0;
+  // What keeps the units between lanes busy, and bundles with nothing in them.
+  uint32_t transposes = 0;
+  uint32_t lane_moves = 0;
+  uint32_t empty = 0;
 };
 
 // Where an operand in HBM or VMEM begins, in the program's own numbering.
@@ -101,14 +109,19 @@ struct ScalarProgram {
   std::vector<std::vector<uint32_t>> call_arguments;  // by op.a of a kCall
   std::vector<OperandAddress> operands;               // parameters of the top-level program, operands of others
   uint32_t undecoded = 0;                             // scalar operations whose operands had an unknown shape
-  uint32_t semaphore_waits = 0;                       // waits that are not for a copy
   // The run-time system's part: the top-level program and what runs before and after it.
   bool is_top_level = false;
   bool is_runtime = false;  // late initialization and finalization
 };
 
+// What still runs behind a branch.
+struct BranchShadow {
+  int delay_slots = 4;
+  bool shortened = false;  // empty slots at the end are one empty bundle that takes the time of all
+};
+
 // Decodes `source`, which must outlive the result. `index` tells programs apart in the shared memory.
 ScalarProgram DecodeScalarProgram(const compiler::BundleProgram& source, std::string name, int index,
-                                  ScalarMemory* memory);
+                                  ScalarMemory* memory, BranchShadow shadow = {});
 
 }  // namespace kernelwright::cost

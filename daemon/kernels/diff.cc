@@ -165,6 +165,13 @@ std::string UnifiedDiff(std::string_view path, std::string_view old_text, std::s
   return out;
 }
 
+std::string NewFileDiff(std::string_view path, std::string_view text) {
+  std::string diff = UnifiedDiff(path, "", text);
+  const std::string header = "--- a/" + std::string(path) + "\n";
+  if (!diff.empty()) diff.replace(0, header.size(), "--- /dev/null\n");
+  return diff;
+}
+
 DiffStat CountChanges(std::string_view old_text, std::string_view new_text) {
   DiffStat stat;
   for (const Change& change : Changes(Split(old_text), Split(new_text))) {

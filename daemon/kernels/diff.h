@@ -16,6 +16,9 @@ struct DiffStat {
 // a limit of edits, beyond which the differing middle is shown as one replacement.
 std::string UnifiedDiff(std::string_view path, std::string_view old_text, std::string_view new_text, int context = 3);
 
+// The diff that creates a file, headed `--- /dev/null`.
+std::string NewFileDiff(std::string_view path, std::string_view text);
+
 // Lines that the diff of these texts adds and removes.
 DiffStat CountChanges(std::string_view old_text, std::string_view new_text);
 

@@ -35,6 +35,7 @@ Cause CauseOfFailure(HttpFailure failure) {
   switch (failure) {
     case HttpFailure::kNone:
     case HttpFailure::kTooLarge:
+    case HttpFailure::kNotHttp:
       return Cause::kProtocol;
     case HttpFailure::kSetup:
       return Cause::kSetup;

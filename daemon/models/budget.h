@@ -15,9 +15,9 @@
 namespace kernelwright::models {
 
 struct BudgetLimits {
-  std::optional<double> usd;
-  std::optional<int64_t> tokens;  // input and output together, cached ones included
-  std::optional<int64_t> calls;   // attempts: a call that is asked again counts again
+  std::optional<double> usd = std::nullopt;
+  std::optional<int64_t> tokens = std::nullopt;  // input and output together, cached ones included
+  std::optional<int64_t> calls = std::nullopt;   // attempts: a call that is asked again counts again
 };
 
 struct Spent {

@@ -20,9 +20,10 @@ struct Price {
   int64_t from_input_tokens = 0;
   double input = 0;
   double output = 0;
-  std::optional<double> cached_input;    // empty: as input
-  std::optional<double> cache_write;     // minutes; empty: as input
-  std::optional<double> cache_write_1h;  // an hour; empty: unknown, then a call that has some costs an unknown sum
+  std::optional<double> cached_input = std::nullopt;  // empty: as input
+  std::optional<double> cache_write = std::nullopt;   // minutes; empty: as input
+  std::optional<double> cache_write_1h =
+      std::nullopt;  // an hour; empty: unknown, then a call that has some costs an unknown sum
 };
 
 struct ModelFacts {

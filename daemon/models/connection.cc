@@ -107,7 +107,7 @@ Expected<Connection> ResolveConnection(const ModelCatalogue& catalogue, const Mo
     if (!key) return Fail(key.error());
     connection.key = *std::move(key);
   }
-  if (connection.key.empty() && provider.key_required) {
+  if (connection.key.empty() && provider.key_required && options.need_key) {
     return Fail(ErrorKind::kEnvironment, "there is no key for " + provider.title, connection.endpoint.Where(),
                 "Set " + Join(provider.key_env, " or ") +
                     " in the environment. Without a model ('none') everything that "

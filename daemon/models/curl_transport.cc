@@ -4,6 +4,8 @@
 #include "daemon/models/curl_transport.h"
 
 #include <curl/curl.h>
+#include <pthread.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -58,8 +60,35 @@ struct Exchange {
   HttpHead head;
   bool head_given = false;
   bool too_large = false;
+  bool connected = false;
   size_t bytes = 0;
   SteadyTime last_byte;
+};
+
+// A connection that the other side closed raises SIGPIPE from inside the TLS library; an embedding process need not
+// have thought of that.
+class SigpipeBlocked {
+ public:
+  SigpipeBlocked() {
+    sigemptyset(&pipe_);
+    sigaddset(&pipe_, SIGPIPE);
+    sigset_t pending;
+    sigpending(&pending);
+    was_pending_ = sigismember(&pending, SIGPIPE) == 1;
+    pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+  }
+  ~SigpipeBlocked() {
+    const timespec now{};
+    if (!was_pending_) sigtimedwait(&pipe_, nullptr, &now);
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  SigpipeBlocked(const SigpipeBlocked&) = delete;
+  SigpipeBlocked& operator=(const SigpipeBlocked&) = delete;
+
+ private:
+  sigset_t pipe_;
+  sigset_t before_;
+  bool was_pending_ = false;
 };
 
 bool IsInterim(int status) { return status < 200; }
@@ -135,6 +164,7 @@ class CurlTransport : public Transport {
   HttpOutcome Run(const HttpRequest& request, const SecretHeader& key, const HttpLimits& limits, const HttpSink& sink,
                   const std::stop_token& stop) override {
     if (stop.stop_requested()) return {HttpFailure::kCancelled, "the request was cancelled", {}};
+    const SigpipeBlocked no_signals;
     Multi multi = TakeMulti();
     Easy easy(curl_easy_init());
     if (!multi || !easy) return {HttpFailure::kSetup, "libcurl cannot be set up", {}};
@@ -198,6 +228,9 @@ class CurlTransport : public Transport {
       }
       int left = 0;
       if (const CURLMsg* message = curl_multi_info_read(multi, &left); message != nullptr) {
+        long connects = 0;
+        curl_easy_getinfo(message->easy_handle, CURLINFO_NUM_CONNECTS, &connects);
+        exchange->connected = connects > 0;
         return Ended(message->data.result, exchange, words);
       }
       if (stop.stop_requested()) return {HttpFailure::kCancelled, "the request was cancelled", {}};
@@ -217,7 +250,9 @@ class CurlTransport : public Transport {
     }
     if (code == CURLE_OK) return {};
     const std::string detail = *words != '\0' ? words : curl_easy_strerror(code);
-    return {FailureOf(code), ProcessRedactor().Redact(detail), {}};
+    // An answer whose first line is not HTTP's is called a protocol that libcurl does not speak.
+    const bool foreign = code == CURLE_UNSUPPORTED_PROTOCOL && exchange->connected;
+    return {foreign ? HttpFailure::kNotHttp : FailureOf(code), ProcessRedactor().Redact(detail), {}};
   }
 
   // A proxy's refusal of CONNECT looks like any failed receive; the code of its answer tells.

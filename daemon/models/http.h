@@ -56,6 +56,7 @@ enum class HttpFailure {
   kSilent,
   kTimeout,
   kTooLarge,
+  kNotHttp,
   kCancelled,
 };
 

@@ -62,7 +62,7 @@ class Checker {
     if (value.is_string()) {
       CheckSize(schema, "minLength", "maxLength", value.get_ref<const std::string&>().size(), "bytes long", path);
     }
-    if (value.is_number()) CheckRange(schema, value.get<double>(), path);
+    if (value.is_number()) CheckRange(schema, value, path);
   }
 
   std::vector<std::string> Take() { return std::move(problems_); }
@@ -162,12 +162,14 @@ class Checker {
     }
   }
 
-  void CheckRange(const Json& schema, double value, const std::string& path) {
+  void CheckRange(const Json& schema, const Json& value, const std::string& path) {
     if (const auto found = schema.find("minimum"); found != schema.end() && found->is_number()) {
-      if (value < found->get<double>()) Add(Shown(path) + " must be at least " + Show(*found) + ", got " + Show(value));
+      if (value.get<double>() < found->get<double>())
+        Add(Shown(path) + " must be at least " + Show(*found) + ", got " + Show(value));
     }
     if (const auto found = schema.find("maximum"); found != schema.end() && found->is_number()) {
-      if (value > found->get<double>()) Add(Shown(path) + " must be at most " + Show(*found) + ", got " + Show(value));
+      if (value.get<double>() > found->get<double>())
+        Add(Shown(path) + " must be at most " + Show(*found) + ", got " + Show(value));
     }
   }
 

@@ -47,6 +47,7 @@ struct ConnectionOptions {
   std::string base_url;       // instead of the provider's
   std::optional<ApiKey> key;  // instead of the environment's
   bool stream = true;
+  bool need_key = true;  // false: for looking at a request that is not sent
 };
 
 // From "provider:model" to all that is needed to ask it. kUsage for unknown names, kEnvironment for a missing key. A

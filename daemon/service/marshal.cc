@@ -24,6 +24,8 @@ v1::StartRunRequest ToProto(const agents::RunRequest& request) {
   result.set_working_directory(request.working_directory);
   result.mutable_environment()->insert(request.environment.begin(), request.environment.end());
   result.set_client(request.client);
+  result.set_lift_into(request.lift_into);
+  result.set_exactness(request.exactness);
   return result;
 }
 
@@ -44,6 +46,8 @@ agents::RunRequest FromProto(const v1::StartRunRequest& request) {
   result.working_directory = request.working_directory();
   result.environment.insert(request.environment().begin(), request.environment().end());
   result.client = request.client();
+  result.lift_into = request.lift_into();
+  result.exactness = request.exactness();
   return result;
 }
 

@@ -9,7 +9,7 @@ const top = path.resolve(import.meta.dirname, '../..');
 const out = path.join(top, 'extension/src/generated');
 const stamp = path.join(out, '.stamp');
 const folder = path.join(top, 'proto/kernelwright/v1');
-const wanted = ['session.proto', 'run.proto', 'check.proto', 'profile.proto'];
+const wanted = readdirSync(folder).filter((name) => name.endsWith('.proto'));
 const newest = Math.max(
   ...readdirSync(folder).map((name) => statSync(path.join(folder, name)).mtimeMs),
   statSync(import.meta.filename).mtimeMs,

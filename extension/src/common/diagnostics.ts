@@ -1,6 +1,6 @@
 // From the daemon's diagnostics to what an editor shows: ranges, severities, related places, and fixes as edits of the
 // text that they were made from.
-import type { Diagnostic, FileEdit, Fix, Place } from '../generated/kernelwright/v1/check';
+import { Place, type Diagnostic, type FileEdit, type Fix } from '../generated/kernelwright/v1/check';
 import { lineStarts, positionAt, rangeOf, utf16Offsets, type Range } from './offsets';
 
 export type Severity = 'error' | 'warning' | 'information' | 'hint';
@@ -100,7 +100,7 @@ function severityOf(name: string): Severity {
 }
 
 function emptyPlace(): Place {
-  return { file: '', line: 0, column: 0, endLine: 0, endColumn: 0 };
+  return Place.fromPartial({});
 }
 
 // Lines long enough to hold a place of a file whose text is not at hand.

@@ -38,13 +38,12 @@ export function makeOverlay(profile: ChipProfile, file: string, metric: Metric, 
   const own = profile.lines.filter((line) => line.file === file && line.line > 0);
   const total = own.reduce((sum, line) => sum + metricValue(line, metric), 0);
   const all = profile.lines.reduce((sum, line) => sum + line.share, 0);
-  const most = Math.max(0, ...own.map((line) => metricValue(line, metric)));
   const lines = new Map<number, OverlayLine>();
   for (const line of own) {
     const value = metricValue(line, metric);
     const part = metric === 'share' ? line.share : total > 0 ? value / total : 0;
     if (value <= 0 || part * 100 < thresholdPercent) continue;
-    const heat = Math.min(4, Math.max(1, Math.ceil((value / most) * 4))) as 1 | 2 | 3 | 4;
+    const heat = heatOf(part);
     lines.set(line.line - 1, {
       line: line.line - 1,
       text: lineText(line, metric, profile.isStatic),
@@ -62,6 +61,17 @@ export function makeOverlay(profile: ChipProfile, file: string, metric: Metric, 
     lines,
     unattributedShare: all > 0 ? rest / all : 0,
   };
+}
+
+/** How warm a part of the whole is. Absolute, so that a file without a costly line has no hot one. */
+export function heatOf(part: number): 1 | 2 | 3 | 4 {
+  return part >= 0.35 ? 4 : part >= 0.15 ? 3 : part >= 0.05 ? 2 : 1;
+}
+
+/** What the compiler gives no line, as a text for the kernel's own line; nothing when it is little. */
+export function unattributedText(overlay: Overlay, thresholdPercent: number): string | undefined {
+  if (overlay.isStatic || overlay.unattributedShare * 100 < Math.max(thresholdPercent, 1)) return undefined;
+  return `${formatShare(overlay.unattributedShare)} on no line: the pipeline's own work and its waits for copies`;
 }
 
 export function metricValue(line: ProfileLine, metric: Metric): number {

@@ -20,6 +20,8 @@ export interface BestCandidate {
   readonly what: string;
   readonly diff: string;
   readonly estimateMs: number | undefined;
+  readonly bound: string;
+  readonly rooflineFraction: number | undefined;
   readonly edits: readonly RunEdit[];
   readonly gates: readonly { gate: string; status: string; reason: string }[];
   readonly evidence: Evidence | undefined;
@@ -82,6 +84,8 @@ function parseBest(best: Json | undefined): BestCandidate | undefined {
     what: str(best.what),
     diff: str(best.diff),
     estimateMs: positive(best.estimate_ms),
+    bound: str(best.bound),
+    rooflineFraction: positive(best.roofline_fraction),
     edits: list(best.edits).map((e) => ({
       file: str(e.file),
       baseSha256: str(e.base_sha256),

@@ -21,6 +21,7 @@ export class DaemonCare implements vscode.Disposable {
   private disposed = false;
   private told = '';
   private identity: { file: string; identity: Promise<BuildIdentity> } | undefined;
+  private readonly subscription: vscode.Disposable;
   private stateNow: DaemonState = { kind: 'stopped' };
 
   constructor(
@@ -28,6 +29,13 @@ export class DaemonCare implements vscode.Disposable {
     private readonly log: vscode.LogOutputChannel,
   ) {
     if (!vscode.workspace.isTrusted) this.stateNow = { kind: 'untrusted' };
+    // Settings of a remote machine may come after the window; and a corrected path is tried at once.
+    this.subscription = vscode.workspace.onDidChangeConfiguration((event) => {
+      if (!event.affectsConfiguration('kernelwright.daemon.path') || this.stateNow.kind !== 'failed') return;
+      this.policy.reset();
+      this.told = '';
+      this.client().catch(() => undefined);
+    });
   }
 
   get state(): DaemonState {
@@ -46,12 +54,6 @@ export class DaemonCare implements vscode.Disposable {
     }
     if (this.current) return this.current;
     if (!this.connecting) {
-      if (!this.policy.tryStart()) {
-        const message = 'The Kernelwright daemon ended too often in the last three minutes.';
-        this.setState({ kind: 'failed', message });
-        this.tellOnce(message);
-        throw new UserError(message, 'Show the log, then restart it.');
-      }
       this.connecting = this.connect().finally(() => (this.connecting = undefined));
     }
     return this.connecting;
@@ -125,6 +127,7 @@ export class DaemonCare implements vscode.Disposable {
 
   dispose(): void {
     this.disposed = true;
+    this.subscription.dispose();
     this.current?.close();
     this.changed.dispose();
     this.connected.dispose();
@@ -167,6 +170,12 @@ export class DaemonCare implements vscode.Disposable {
   }
 
   private async start(identity: BuildIdentity): Promise<DaemonClient> {
+    if (!this.policy.tryStart()) {
+      throw new UserError(
+        'The Kernelwright daemon ended too often in the last three minutes.',
+        'Show the log, then restart it.',
+      );
+    }
     const note = await ensureDaemon(this.binary());
     if (note !== '') this.log.info(note);
     const client = await this.open();

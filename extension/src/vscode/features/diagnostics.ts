@@ -7,7 +7,7 @@ import { AdaptiveDelay } from '../../common/debounce';
 import { toEditorDiagnostic, type EditorDiagnostic } from '../../common/diagnostics';
 import { cellOf, notebookModule, type NotebookModule } from '../../common/notebook_text';
 import { concernsKernels } from '../../common/python_text';
-import type { CheckRequest, CheckResult, Diagnostic } from '../../generated/kernelwright/v1/check';
+import { CheckRequest, type CheckResult, type Diagnostic } from '../../generated/kernelwright/v1/check';
 import type { App } from '../app';
 import { toRange, toSeverity } from '../convert';
 import { requestContext, setting, chipsFor } from '../settings';
@@ -49,6 +49,7 @@ class Checker implements vscode.Disposable {
   private readonly disposables: vscode.Disposable[] = [this.collection];
   private toldEnvironment = '';
   private connectedBefore = false;
+  private missed = false; // a check found no daemon
 
   constructor(private readonly app: App) {
     const { workspace } = vscode;
@@ -65,8 +66,9 @@ class Checker implements vscode.Disposable {
       }),
       app.daemon.onDidConnect(() => {
         // What was asked of a daemon that has ended is asked again; the first connection was made by a check.
-        if (this.connectedBefore) this.all();
+        if (this.connectedBefore || this.missed) this.all();
         this.connectedBefore = true;
+        this.missed = false;
       }),
     );
     this.all();
@@ -168,7 +170,7 @@ class Checker implements vscode.Disposable {
     const found: Diagnostic[] = [];
     this.app.countCheck(1);
     try {
-      const request: CheckRequest = {
+      const request = CheckRequest.fromPartial({
         ...(await requestContext(subject.uri)),
         file: subject.file,
         function: '',
@@ -180,7 +182,7 @@ class Checker implements vscode.Disposable {
         document: `vscode-${process.pid}-${subject.key}`,
         debounce: !whole,
         budgetSeconds: 0,
-      };
+      });
       if (abort.signal.aborted) return;
       await this.app.daemon.call((client) =>
         client.check(
