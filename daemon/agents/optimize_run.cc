@@ -130,6 +130,9 @@ class Run {
   // What can be tuned, and the lifts of a function without kernels.
   Status Explore() {
     const cost::Chip& chip = *inputs_.chips.front();
+    if (original_.Calls().empty()) {
+      original_.discovery.emplace();  // no number in it sets a block
+    }
     const Status found = Discover(run_, original_, chip.name, [&](size_t done, size_t total) {
       run_.Emit("progress", ProgressPayload("", "planning", done, total, 0, -1));
     });

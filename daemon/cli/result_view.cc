@@ -145,6 +145,20 @@ std::string PlanTable(const json& chip) {
   return text.empty() ? text : "  plan\n" + text;
 }
 
+// Rules that looked and do not apply, with the reason.
+std::string RefusalTable(const json& chip) {
+  constexpr size_t kShown = 12;
+  const json& refusals = List(chip, "not_recognised");
+  std::string text;
+  for (size_t i = 0; i < std::min(refusals.size(), kShown); ++i) {
+    text += "    " + Text(refusals[i], "rule") + ": " + OneLine(Text(refusals[i], "reason"));
+    const double line = Number(refusals[i], "line");
+    text += line > 0 ? fmt::format(" (line {:.0f})\n", line) : std::string("\n");
+  }
+  if (refusals.size() > kShown) text += fmt::format("    and {} more\n", refusals.size() - kShown);
+  return text.empty() ? text : "  not applied\n" + text;
+}
+
 std::string CandidateTable(const json& chip, const Style& style) {
   const json& candidates = List(chip, "candidates");
   if (candidates.empty()) return "";
@@ -198,7 +212,7 @@ std::string RenderChip(const json& chip, const Style& style) {
   for (const json& warning : List(best.is_object() ? best : original, "warnings")) {
     if (warning.is_string()) text += "  note: " + OneLine(warning.get<std::string>()) + "\n";
   }
-  text += Counts(chip) + PlanTable(chip) + CandidateTable(chip, style);
+  text += Counts(chip) + PlanTable(chip) + RefusalTable(chip) + CandidateTable(chip, style);
   return text;
 }
 

@@ -71,9 +71,13 @@ class BundleParser {
     std::stable_sort(program_.regions_.begin(), program_.regions_.end(),
                      [](const RegionStart& a, const RegionStart& b) { return a.region < b.region; });
     std::sort(program_.ended_regions_.begin(), program_.ended_regions_.end());
-    program_.ops_.shrink_to_fit();
-    program_.op_locations_.shrink_to_fit();
-    program_.bundles_.shrink_to_fit();
+    // Giving back what was reserved too much costs a copy: only where it is much.
+    const auto shrink = [](auto* values) {
+      if (values->capacity() > values->size() * 2) values->shrink_to_fit();
+    };
+    shrink(&program_.ops_);
+    shrink(&program_.op_locations_);
+    shrink(&program_.bundles_);
     return std::move(program_);
   }
 
@@ -266,8 +270,25 @@ class BundleParser {
     return q != start;
   }
 
-  // After `loc("`. A shape this version does not know is skipped: the operation then has no line.
+  // After `loc("`.
   const char* ParseLocation(const char* q, const char* stop) {
+    for (const SeenLocation& seen : seen_locations_) {
+      if (seen.size == 0 || static_cast<size_t>(stop - q) <= seen.size || q[seen.size] != ')') continue;
+      if (std::memcmp(q, seen.text, seen.size) != 0) continue;
+      program_.op_locations_.push_back(seen.location);
+      return q + seen.size;
+    }
+    const size_t before = program_.op_locations_.size();
+    const char* end = ReadLocation(q, stop);
+    if (end != nullptr && end < stop && *end == ')' && program_.op_locations_.size() > before) {
+      seen_locations_[next_seen_] = {q, static_cast<size_t>(end - q), program_.op_locations_.back()};
+      next_seen_ = (next_seen_ + 1) % seen_locations_.size();
+    }
+    return end;
+  }
+
+  // A shape that this version does not know is skipped: the operation then has no line.
+  const char* ReadLocation(const char* q, const char* stop) {
     const auto* quote = static_cast<const char*>(std::memchr(q, '"', static_cast<size_t>(stop - q)));
     if (quote == nullptr) return nullptr;
     const std::string_view file(q, static_cast<size_t>(quote - q));
@@ -325,7 +346,23 @@ class BundleParser {
     }
   }
 
+  // Opcodes and locations repeat so often that a glance at those seen last saves most look-ups.
   uint16_t InternOpcode(std::string_view name) {
+    uint64_t head = 0;
+    uint64_t tail = 0;
+    const size_t part = std::min<size_t>(name.size(), sizeof(head));
+    std::memcpy(&head, name.data(), part);
+    std::memcpy(&tail, name.data() + name.size() - part, part);
+    const uint64_t hash = (head ^ (tail * 31) ^ name.size()) * 0x9e3779b97f4a7c15ULL;
+    uint16_t& seen = seen_opcodes_[hash >> 56];
+    if (seen < program_.opcodes_.size() && program_.opcodes_[seen].name == name) {
+      ++program_.opcodes_[seen].count;
+      return seen;
+    }
+    return seen = LookUpOpcode(name);
+  }
+
+  uint16_t LookUpOpcode(std::string_view name) {
     if (auto it = opcode_index_.find(name); it != opcode_index_.end()) {
       ++program_.opcodes_[it->second].count;
       return it->second;
@@ -370,6 +407,14 @@ class BundleParser {
   std::unordered_map<std::string, uint16_t, StringHash, std::equal_to<>> opcode_index_;
   std::unordered_map<std::string, uint32_t, StringHash, std::equal_to<>> file_index_;
   std::unordered_map<SourceLocation, uint32_t, LocationHash> location_index_;
+  struct SeenLocation {
+    const char* text = nullptr;  // from behind the quote to before the parenthesis
+    size_t size = 0;
+    uint32_t location = 0;
+  };
+  std::array<uint16_t, 256> seen_opcodes_{};
+  std::array<SeenLocation, 4> seen_locations_{};
+  size_t next_seen_ = 0;
   uint32_t last_file_ = 0;
   uint32_t last_location_ = 0;
 };

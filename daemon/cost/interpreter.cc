@@ -118,58 +118,6 @@ void Interpreter::ApplyFloors(Frame* frame, int64_t start, int64_t products) {
   }
 }
 
-bool Interpreter::Execute(Frame* frame) {
-  const ScalarProgram& program = *frame->program;
-  int32_t block = program.blocks.empty() ? -1 : 0;
-  while (block >= 0) {
-    const ScalarBlock& b = program.blocks[static_cast<size_t>(block)];
-    ++frame->trace->block_counts[static_cast<size_t>(block)];
-    frame->trace->products += b.products;
-    machine_.result.executed_operations += b.op_end - b.op_begin + 1;
-    if (machine_.result.executed_operations > options_.max_operations) {
-      Refusal refusal;
-      refusal.reason = "in " + program.name + ", the schedule runs for too many steps to be replayed";
-      machine_.result.refusal = std::move(refusal);
-      return false;
-    }
-    frame->bundle = b.bundle_begin;
-    RoundRecorder::KeepBlock(frame, {static_cast<uint32_t>(block), machine_.time});
-    for (const auto& watch : frame->watches) {
-      watch->hash = (watch->hash ^ static_cast<uint64_t>(block)) * 0x9e3779b97f4a7c15ULL + 1;
-    }
-    for (uint32_t i = b.op_begin; i < b.op_end; ++i) {
-      const ScalarOp& op = program.ops[i];
-      steady_.Follow(op, frame->registers);
-      if (!Step(frame, op, i)) return false;
-    }
-    FinishBlock(frame, b);
-    block = program.block_at[b.bundle_end];
-    if (frame->pending_target >= 0 && frame->pending_end == b.bundle_end) {
-      const auto target = static_cast<uint32_t>(frame->pending_target);
-      frame->pending_target = -1;
-      block = program.block_at[target];
-      if (target <= frame->pending_from) {
-        FinishIteration(frame);
-        recorder_.CloseRound(frame, target);
-        if (options_.detect_steady_state && frame->may_skip && !program.is_runtime) {
-          steady_.ReachHeader(frame, target);
-        }
-        recorder_.OpenRound(frame, target);
-      }
-    }
-  }
-  steady_.LeaveInnerLoops(frame, 0);
-  return true;
-}
-
-int64_t Interpreter::BlockTicks(const ScalarBlock& block) const {
-  const double bundles = block.bundle_end - block.bundle_begin + (timing_.cycles_per_empty_bundle - 1) * block.empty;
-  const double products = timing_.block_cycles_per_product * block.products / 2;
-  const double lanes =
-      timing_.cycles_per_transpose * block.transposes + timing_.cycles_per_lane_move * block.lane_moves;
-  return Ticks(std::max({bundles, products, lanes}));
-}
-
 void Interpreter::FinishBlock(Frame* frame, const ScalarBlock& block) {
   machine_.time += int64_t{block.bundle_end - frame->bundle} * kTicksPerCycle;
   const int64_t stall = frame->trace->block_ticks[static_cast<size_t>(&block - frame->program->blocks.data())] -
@@ -192,6 +140,39 @@ void Interpreter::FinishIteration(Frame* frame) {
   ++frame->trace->loop_iterations;
   if (frame->dma_since_branch) ++frame->trace->dma_iterations;
   frame->dma_since_branch = false;
+}
+
+Value Interpreter::Compute(const Frame& frame, const ScalarOp& op) {
+  const std::vector<Value>& r = frame.registers;
+  switch (op.kind) {
+    case OpKind::kMove:
+      return r[op.a];
+    case OpKind::kLea:
+      return AddAddress(AddAddress(r[op.a], r[op.b]), r[op.c]);
+    case OpKind::kSelect: {
+      const Value& p = r[op.a];
+      if (p.known == Known::kValue || frame.program->is_runtime) return p.bits != 0 ? r[op.b] : r[op.c];
+      Value joined = Join(r[op.b], r[op.c]);
+      if (!(r[op.b] == r[op.c])) joined.known = Worse(joined.known, p.known);
+      return joined;
+    }
+    case OpKind::kLoad:
+      return Load(frame, op);
+    case OpKind::kParameter: {
+      const auto i = static_cast<size_t>(op.aux);
+      return i < frame.arguments.size() ? frame.arguments[i] : r[op.a];
+    }
+    case OpKind::kUnknown:
+      return {0, Known::kNothing};
+    default: {
+      const Value& a = r[op.a];
+      const Value& b = r[op.b];
+      if (a.known == Known::kValue && b.known == Known::kValue) {
+        return {Low32(Arithmetic(op, a.bits, b.bits)), Known::kValue};
+      }
+      return EvaluateBinary(op, a, b);
+    }
+  }
 }
 
 bool Interpreter::Step(Frame* frame, const ScalarOp& op, uint32_t index) {
@@ -240,33 +221,6 @@ bool Interpreter::Step(Frame* frame, const ScalarOp& op, uint32_t index) {
   return true;
 }
 
-Value Interpreter::Compute(const Frame& frame, const ScalarOp& op) {
-  const std::vector<Value>& r = frame.registers;
-  switch (op.kind) {
-    case OpKind::kMove:
-      return r[op.a];
-    case OpKind::kLea:
-      return AddAddress(AddAddress(r[op.a], r[op.b]), r[op.c]);
-    case OpKind::kSelect: {
-      const Value& p = r[op.a];
-      if (p.known == Known::kValue || frame.program->is_runtime) return p.bits != 0 ? r[op.b] : r[op.c];
-      Value joined = Join(r[op.b], r[op.c]);
-      if (!(r[op.b] == r[op.c])) joined.known = Worse(joined.known, p.known);
-      return joined;
-    }
-    case OpKind::kLoad:
-      return Load(frame, op);
-    case OpKind::kParameter: {
-      const auto i = static_cast<size_t>(op.aux);
-      return i < frame.arguments.size() ? frame.arguments[i] : r[op.a];
-    }
-    case OpKind::kUnknown:
-      return {0, Known::kNothing};
-    default:
-      return EvaluateBinary(op, r[op.a], r[op.b]);
-  }
-}
-
 Value Interpreter::Address(const Frame& frame, const ScalarOp& op) const {
   const std::vector<Value>& r = frame.registers;
   return AddAddress(AddAddress(r[op.a], r[op.b]), r[op.c]);
@@ -294,6 +248,59 @@ void Interpreter::Store(const Frame& frame, const ScalarOp& op, bool maybe) {
     cell = machine_.memory.CellAt(address.bits);
   }
   machine_.memory.Write(cell, maybe ? Join(value, machine_.memory.Read(cell)) : value);
+}
+
+bool Interpreter::Execute(Frame* frame) {
+  const ScalarProgram& program = *frame->program;
+  int32_t block = program.blocks.empty() ? -1 : 0;
+  while (block >= 0) {
+    const ScalarBlock& b = program.blocks[static_cast<size_t>(block)];
+    ++frame->trace->block_counts[static_cast<size_t>(block)];
+    frame->trace->products += b.products;
+    machine_.result.executed_operations += b.op_end - b.op_begin + 1;
+    if (machine_.result.executed_operations > options_.max_operations) {
+      Refusal refusal;
+      refusal.reason = "in " + program.name + ", the schedule runs for too many steps to be replayed";
+      machine_.result.refusal = std::move(refusal);
+      return false;
+    }
+    frame->bundle = b.bundle_begin;
+    RoundRecorder::KeepBlock(frame, {static_cast<uint32_t>(block), machine_.time});
+    for (const auto& watch : frame->watches) {
+      watch->hash = (watch->hash ^ static_cast<uint64_t>(block)) * 0x9e3779b97f4a7c15ULL + 1;
+    }
+    for (uint32_t i = b.op_begin; i < b.op_end; ++i) {
+      const ScalarOp& op = program.ops[i];
+      steady_.Follow(op, frame->registers);
+      if (!Step(frame, op, i)) return false;
+    }
+    FinishBlock(frame, b);
+    block = program.block_at[b.bundle_end];
+    if (frame->pending_target >= 0 && frame->pending_end == b.bundle_end) {
+      const auto target = static_cast<uint32_t>(frame->pending_target);
+      frame->pending_target = -1;
+      block = program.block_at[target];
+      if (target <= frame->pending_from) {
+        FinishIteration(frame);
+        recorder_.CloseRound(frame, target);
+        if (options_.detect_steady_state && frame->may_skip && !program.is_runtime) {
+          steady_.ReachHeader(frame, target);
+        }
+        recorder_.OpenRound(frame, target);
+      }
+    }
+  }
+  steady_.LeaveInnerLoops(frame, 0);
+  return true;
+}
+
+int64_t Interpreter::BlockTicks(const ScalarBlock& block) const {
+  const double bundles = block.bundle_end - block.bundle_begin + (timing_.cycles_per_empty_bundle - 1) * block.empty +
+                         timing_.cycles_per_strided_load * block.strided_loads;
+  const double products = timing_.block_cycles_per_product * block.products / 2;
+  const double lanes =
+      timing_.cycles_per_transpose * block.transposes + timing_.cycles_per_lane_move * block.lane_moves;
+  return Ticks(std::max({bundles, products, lanes}));
 }
 
 bool Interpreter::StepCall(Frame* frame, const ScalarOp& op) {

@@ -30,6 +30,11 @@ void RepeatTrace(const ProgramTrace& before, int64_t rounds, ProgramTrace* now) 
   all(before.op_dma_bytes, &now->op_dma_bytes);
 }
 
+bool SameFlags(const CopyState& a, const CopyState& b) {
+  return std::equal(a.flags.begin(), a.flags.end(), b.flags.begin(), b.flags.end(),
+                    [](const auto& x, const auto& y) { return x.first == y.first; });
+}
+
 }  // namespace
 
 std::vector<Value> SteadyState::CaptureCells() const {
@@ -121,9 +126,9 @@ void SteadyState::ReachHeader(Frame* frame, uint32_t header) {
 }
 
 void SteadyState::StartShadow(Frame* frame, LoopWatch* watch) {
-  if (!(machine_.copies.Capture(machine_.time) == watch->copies)) {
-    // Not settled yet, or the copies in flight use buffers in turn: then twice the period is one.
-    if (++watch->unsettled > kMaxUnsettled) {
+  if (const CopyState now = machine_.copies.Capture(machine_.time); !(now == watch->copies)) {
+    // Other flags in flight: buffers are used in turn, and twice the period is one. Else it may not have settled yet.
+    if (!SameFlags(now, watch->copies) || ++watch->unsettled > kMaxUnsettled) {
       if (++watch->doublings > kMaxDoublings) return FailAttempt(watch);
       watch->period *= 2;
       watch->unsettled = 0;

@@ -1,5 +1,6 @@
 // The call that launches a kernel, as written: grid, specs, scratch, kernel function; and the traced kernel that it
-// belongs to. Shared by the families of fixes; not for use outside this folder.
+// belongs to. Shared by the families of fixes and the rewrite
+// rules (kernels/rewrite).
 #pragma once
 
 #include <optional>

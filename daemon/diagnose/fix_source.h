@@ -1,5 +1,5 @@
-// The syntax around a diagnostic's place, and a builder of edits in that file. Shared by the families of fixes; not for
-// use outside this folder.
+// The syntax around a diagnostic's place, and a builder of edits in that file. Shared by the families of fixes
+// and the rewrite rules (kernels/rewrite).
 #pragma once
 
 #include <functional>
@@ -102,6 +102,10 @@ class FixBuilder {
   std::string Jnp() { return Module("jax.numpy", "jnp", "import jax.numpy as jnp"); }
   std::string Lax() { return Module("jax.lax", "lax", "from jax import lax"); }
   std::string Pl() { return Module("jax.experimental.pallas", "pl", "from jax.experimental import pallas as pl"); }
+  std::string Pltpu() {
+    return Module("jax.experimental.pallas.tpu", "pltpu", "from jax.experimental.pallas import tpu as pltpu");
+  }
+  std::string Jax() { return Module("jax", "jax", "import jax"); }
 
   bool empty() const { return edits_.empty(); }
   Fix Build(std::string title) const { return {std::move(title), edits_, {}}; }

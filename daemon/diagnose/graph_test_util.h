@@ -142,6 +142,10 @@ inline PallasCall CallOf(const nlohmann::json& in) {
   if (in.contains("vmem_limit_bytes")) call.vmem_limit_bytes = NumberOf(in["vmem_limit_bytes"]);
   if (in.contains("kernel")) call.kernel = GraphOf(in["kernel"]);
   call.spans = SpansOf(in);
+  if (in.contains("kernel_span")) {
+    const auto& span = in["kernel_span"];
+    call.kernel_span = {span.value("file", ""), span.value("line", 0), 0, 0, 0, span.value("function", "")};
+  }
   return call;
 }
 

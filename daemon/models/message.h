@@ -86,7 +86,7 @@ struct Request {
   ToolChoice tool_choice = ToolChoice::kAuto;
   std::optional<OutputSchema> output;
   int64_t max_output_tokens = 0;      // 0: the model's limit, at most kDefaultOutputTokens
-  std::optional<double> temperature;  // some models refuse any: leave it empty unless it matters
+  std::optional<double> temperature;  // where the provider has one; some models refuse any, so leave it empty
   std::optional<int64_t> seed;        // where the provider has one
   Effort effort = Effort::kDefault;   // where the model has one
 };

@@ -291,7 +291,7 @@ class Anthropic : public WireFormat {
                                                                       : "any";
       body["tool_choice"] = {{"type", choice}};
     }
-    if (request.temperature) body["temperature"] = *request.temperature;
+    // No temperature: newer models refuse it, and the vendor's own client no longer has it.
     if (request.output && endpoint.structured == StructuredOutput::kNative) {
       body["output_config"]["format"] = {{"type", "json_schema"}, {"schema", WithoutRanges(request.output->schema)}};
     }

@@ -28,6 +28,7 @@ if (!existsSync(stamp) || statSync(stamp).mtimeMs < newest) {
     'outputJsonMethods=false',
     'importSuffix=',
     'useMapType=false',
+    'useExactTypes=false',
   ];
   // The plug-in is a script for whatever node is first on the PATH: that is the one which runs this.
   const env = { ...process.env, PATH: `${path.dirname(process.execPath)}:${process.env.PATH}` };

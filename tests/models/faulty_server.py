@@ -98,8 +98,8 @@ def tool_stream(wire: str, arguments: str) -> list[bytes]:
         block = anthropic_block(0, start, [{"type": "input_json_delta", "partial_json": arguments}])
         return [sse(e, names=True) for e in [*anthropic_start(), *block, *anthropic_end("tool_use")]]
     function = {"name": "read_file", "arguments": arguments}
-    call = {"index": 0, "id": "call_1", "type": "function", "function": function}
-    return [sse(openai_chunk({"tool_calls": [call]})), sse(openai_chunk({}, "tool_calls")), sse("[DONE]")]
+    entry = {"index": 0, "id": "call_1", "type": "function", "function": function}
+    return [sse(openai_chunk({"tool_calls": [entry]})), sse(openai_chunk({}, "tool_calls")), sse("[DONE]")]
 
 
 def error_body(wire: str, status: int, message: str) -> dict[str, Any]:

@@ -43,11 +43,11 @@ test('a profile stands beside the lines, is stale after an edit, and opens as a 
   await window.page.keyboard.press('Escape');
   await window.goToLine(7);
   await window.page.keyboard.type('#');
-  await window.afterLine('before the last edit');
+  await window.afterLine('stale');
   await window.lens('before the last edit').waitFor();
   await window.shot('overlay-stale');
   await window.page.keyboard.press('Control+z');
-  await window.notAfterLine('before the last edit');
+  await window.notAfterLine('stale');
   await window.lens('est. ').click();
   const frame = await window.frame('main h1');
   expect(await frame.textContent('main h1')).toContain('add');

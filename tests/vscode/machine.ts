@@ -84,6 +84,7 @@ export class Machine {
       'editor.accessibilitySupport': 'off',
       'window.confirmBeforeClose': 'never',
       'files.hotExit': 'off',
+      'files.autoSave': 'off',
       'workbench.tips.enabled': false,
       'editor.hover.delay': 100,
       'kernelwright.daemon.path': binary,

@@ -80,21 +80,30 @@ export class Window {
     return this.page.locator('.quick-input-widget:visible input').first();
   }
 
-  /** Opens a quick input with a key, types, waits for a row and takes it. */
+  /**
+   * Opens a quick input with a key, types, waits for a row and takes it. An editor that opens at that moment takes the focus
+   * and closes the input: then once more.
+   */
   private async pick(key: string, text: string, row?: string): Promise<void> {
+    const soon = { timeout: 6000 };
     for (let attempt = 0; ; attempt++) {
-      await this.page.keyboard.press(key);
       try {
-        await this.input.waitFor({ state: 'visible', timeout: 4000 });
-        break;
+        await this.page.keyboard.press(key);
+        await this.input.waitFor({ state: 'visible', ...soon });
+        await this.input.fill(text, soon);
+        if (row !== undefined) {
+          await this.page
+            .locator('.quick-input-list .monaco-list-row.focused:visible', { hasText: row })
+            .first()
+            .waitFor(soon);
+        }
+        await this.input.press('Enter', soon);
+        return;
       } catch (error) {
-        if (attempt > 6) throw error;
+        if (attempt > 10) throw error;
+        await this.page.keyboard.press('Escape');
       }
     }
-    await this.input.fill(text);
-    if (row !== undefined)
-      await this.page.locator('.quick-input-list .monaco-list-row:visible', { hasText: row }).first().waitFor();
-    await this.page.keyboard.press('Enter');
   }
 
   async command(title: string): Promise<void> {

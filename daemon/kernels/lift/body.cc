@@ -7,7 +7,7 @@
 namespace kernelwright::kernels::lift {
 namespace {
 
-constexpr size_t kLongExpression = 72;  // longer ones are cut into statements
+constexpr size_t kLongExpression = 64;  // longer ones are cut into statements
 
 bool IsName(const Code& code) {
   return code.precedence == Code::kAtom && code.text.find_first_of("([ ") == std::string::npos;

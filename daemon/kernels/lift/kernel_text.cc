@@ -35,6 +35,25 @@ std::string Tuple(const std::vector<std::string>& parts) {
   return "(" + Join(parts, ", ") + (parts.size() == 1 ? ",)" : ")");
 }
 
+// Puts the arguments of a line's last call on a line of their own when it is too long.
+std::string Wrapped(const std::string& line) {
+  if (line.size() <= kLineLength) return line;
+  const size_t last = line.rfind(')');
+  if (last == std::string::npos || last + 2 < line.size()) return line;
+  int depth = 0;
+  size_t open = last;
+  for (size_t i = last + 1; i-- > 0;) {
+    if (line[i] == ')') ++depth;
+    if (line[i] == '(' && --depth == 0) {
+      open = i;
+      break;
+    }
+  }
+  const std::string indent(line.find_first_not_of(' '), ' ');
+  return line.substr(0, open + 1) + "\n" + indent + "    " + line.substr(open + 1, last - open - 1) + "\n" + indent +
+         line.substr(last);
+}
+
 // Breaks `head(a, b, …)tail` over lines when it is too long for one.
 std::string Signature(const std::string& indent, const std::string& head, const std::vector<std::string>& parts,
                       const std::string& tail) {
@@ -171,7 +190,7 @@ class StageWriter {
   static std::string Indented(const std::vector<std::string>& lines, int depth) {
     std::string text;
     for (const std::string& line : lines) {
-      text += line.empty() ? "\n" : std::string(static_cast<size_t>(4 * depth), ' ') + line + "\n";
+      text += line.empty() ? "\n" : Wrapped(std::string(static_cast<size_t>(4 * depth), ' ') + line) + "\n";
     }
     return text;
   }
@@ -272,10 +291,9 @@ class StageWriter {
       const int64_t mib = std::min(kLargestLimit, vmem * 3 / 2) >> 20;
       limit = ", vmem_limit_bytes=" + std::to_string(std::max<int64_t>(mib, 20)) + " << 20";
     }
-    text += "        compiler_params=" + context_.modules.pltpu +
-            ".CompilerParams(\n            dimension_semantics=" + Tuple(quoted) + limit +
-            "\n        ),\n        name=\"" + names_.title + "\",\n    )(" + Join(operands, ", ") + ")\n";
-    // A short set of compiler parameters fits on its line.
+    const std::string parameters = "dimension_semantics=" + Tuple(quoted) + limit;
+    text += Wrapped("        compiler_params=" + context_.modules.pltpu + ".CompilerParams(" + parameters + "),") +
+            "\n        name=\"" + names_.title + "\",\n    )(" + Join(operands, ", ") + ")\n";
     return text;
   }
 
@@ -326,7 +344,6 @@ class StageWriter {
     call_ = Signature("", "def " + names_.call + "(", parameters, "):");
     call_ += CallDoc("d", "Rows do not depend on each other, so that the last block may be partial.");
     call_ += "    d = " + x + ".shape[-1]\n    rows = " + x + ".size // d\n    block_rows = min(block_rows, rows)\n";
-    call_ += SpecLines({{"rows_by_d", "(block_rows, d), lambda i: (i, 0)"}});
     std::vector<std::pair<std::string, std::string>> in_specs;
     std::vector<std::string> operands;
     for (const Place& input : inputs_) {
@@ -351,8 +368,6 @@ class StageWriter {
     if (columns.size() != 1) return Refuse("rows of different lengths in one kernel");
     return true;
   }
-
-  static std::string SpecLines(const std::vector<std::pair<std::string, std::string>>&) { return ""; }
 
   std::string RowSpec(const Axes::Layout& layout) const {
     const std::string width = layout.column != kUnit ? "d" : "1";
@@ -483,7 +498,6 @@ class StageWriter {
   bool Accumulated() {
     const auto count = static_cast<int64_t>(stage_.products.size());
     const Product& first = stage_.products.front();
-    const int64_t k = Extent(first.k);
     const int64_t n = Extent(first.n);
     const Place left = inputs_.front();
     std::vector<std::string> accumulators;
@@ -521,8 +535,9 @@ class StageWriter {
     kernel_ += "        left = k - step * block_k\n";
     const std::string iota = context_.modules.jax + ".lax.broadcasted_iota(" + jnp_ + ".int32, ";
     const auto mask = [&](const std::string& name, const char* axis) {
-      return "        " + name + " = " + jnp_ + ".where(" + iota + name + ".shape, " + axis + ") < left, " + name +
-             ", 0)\n";
+      return Wrapped("        " + name + " = " + jnp_ + ".where(" + iota + name + ".shape, " + axis + ") < left, " +
+                     name + ", 0)") +
+             "\n";
     };
     kernel_ += mask(left.name, "1");
     for (const Place& input : inputs_) {
@@ -553,7 +568,6 @@ class StageWriter {
       if (need() > kLargestLimit)
         return Refuse("rows of " + std::to_string(n) + " columns do not fit beside the product");
     }
-    (void)k;
     const Index index = stage_.whole_columns ? Index{"i, s", "i", "0", "s"} : Index{"i, j, s", "i", "j", "s"};
     std::vector<std::pair<std::string, std::string>> blocks = {{"block_m", "m"}};
     if (!stage_.whole_columns) blocks.emplace_back("block_n", "n");

@@ -1,7 +1,10 @@
 // From the daemon's diagnostics to what an editor shows: ranges, severities, related places, and fixes as edits of the
 // text that they were made from.
-import { Place, type Diagnostic, type FileEdit, type Fix } from '../generated/kernelwright/v1/check';
+import type { Diagnostic, FileEdit, Fix, Place } from '../generated/kernelwright/v1/check';
 import { lineStarts, positionAt, rangeOf, utf16Offsets, type Range } from './offsets';
+
+type Where = Pick<Place, 'file' | 'line' | 'column' | 'endLine' | 'endColumn'>;
+const kNowhere: Where = { file: '', line: 0, column: 0, endLine: 0, endColumn: 0 };
 
 export type Severity = 'error' | 'warning' | 'information' | 'hint';
 
@@ -31,7 +34,7 @@ export function toEditorDiagnostic(
   chips: readonly string[],
   textOf: (file: string) => readonly string[] | undefined,
 ): EditorDiagnostic {
-  const place = diagnostic.place ?? emptyPlace();
+  const place = diagnostic.place ?? kNowhere;
   return {
     id: diagnostic.id,
     name: diagnostic.name,
@@ -42,7 +45,7 @@ export function toEditorDiagnostic(
     page: diagnostic.page,
     chips: diagnostic.chips,
     related: diagnostic.related.map((related) => {
-      const where = related.place ?? emptyPlace();
+      const where = related.place ?? kNowhere;
       return {
         file: where.file,
         range: rangeOf(where, textOf(where.file) ?? blankLines(where)),
@@ -99,12 +102,8 @@ function severityOf(name: string): Severity {
   return name === 'warning' || name === 'information' || name === 'hint' ? name : 'error';
 }
 
-function emptyPlace(): Place {
-  return Place.fromPartial({});
-}
-
 // Lines long enough to hold a place of a file whose text is not at hand.
-function blankLines(place: Place): string[] {
+function blankLines(place: Where): string[] {
   const width = ' '.repeat(Math.max(place.column, place.endColumn, 1));
   return Array.from({ length: Math.max(place.line, place.endLine, 1) }, () => `${width}.`);
 }

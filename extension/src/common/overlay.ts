@@ -71,7 +71,7 @@ export function heatOf(part: number): 1 | 2 | 3 | 4 {
 /** What the compiler gives no line, as a text for the kernel's own line; nothing when it is little. */
 export function unattributedText(overlay: Overlay, thresholdPercent: number): string | undefined {
   if (overlay.isStatic || overlay.unattributedShare * 100 < Math.max(thresholdPercent, 1)) return undefined;
-  return `${formatShare(overlay.unattributedShare)} on no line: the pipeline's own work and its waits for copies`;
+  return `${formatShare(overlay.unattributedShare)} on no line: copies, waits for them, index arithmetic`;
 }
 
 export function metricValue(line: ProfileLine, metric: Metric): number {

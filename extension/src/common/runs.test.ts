@@ -58,7 +58,7 @@ describe('RunTable', () => {
     expect(run).toMatchObject({ kind: 'optimize', status: 'improved', function: 'f', speedup: 2, message: 'done' });
     expect(run.candidates.get('v5e/c1')?.row.status).toBe('passed');
     expect(table.lastSequence).toBe(8);
-    expect(describeRun(run)).toBe('2.00x faster (estimated)');
+    expect(describeRun(run)).toBe('2.00x faster (est.)');
     expect(runContext(run)).toBe('run reviewable');
     expect(planMarkdown(run)).toContain('expected gain: 4x');
   });
@@ -104,6 +104,6 @@ test('rows of the list', () => {
   );
   expect(describeProgress({ stage: '', finished: 0, total: 0, etaMs: -1 })).toBe('working');
   expect(describeCandidate({ chip: 'v5e', row: { ...row, status: 'failed', gate: 'G23', why: 'too much' } })).toBe(
-    'failed · 500 µs (estimated) · G23 · too much',
+    'failed · est. 500 µs · G23 · too much',
   );
 });

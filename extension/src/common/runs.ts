@@ -156,7 +156,7 @@ export function isActive(run: RunState): boolean {
 export function describeRun(run: RunState): string {
   if (isActive(run)) return run.progress ? describeProgress(run.progress) : 'running';
   const words = run.status.replace(/_/g, ' ');
-  return run.status === 'improved' && run.speedup > 0 ? `${formatSpeedup(run.speedup)} faster (estimated)` : words;
+  return run.status === 'improved' && run.speedup > 0 ? `${formatSpeedup(run.speedup)} faster (est.)` : words;
 }
 
 export function describeProgress(progress: NonNullable<RunState['progress']>): string {
@@ -169,7 +169,7 @@ export function describeProgress(progress: NonNullable<RunState['progress']>): s
 export function describeCandidate(candidate: CandidateState): string {
   const { row } = candidate;
   const parts: string[] = [row.status];
-  if (row.estimateMs > 0) parts.push(`${formatMs(row.estimateMs)} (estimated)`);
+  if (row.estimateMs > 0) parts.push(`est. ${formatMs(row.estimateMs)}`);
   if (row.gate !== '') parts.push(row.gate);
   if (row.why !== '') parts.push(row.why);
   return parts.join(' · ');

@@ -3,6 +3,7 @@
 import { execFile } from 'node:child_process';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
+import { UserError } from './errors';
 
 export interface BuildIdentity {
   readonly version: string;
@@ -10,17 +11,6 @@ export interface BuildIdentity {
   readonly commit: string;
   readonly protocolMin: number;
   readonly protocolMax: number;
-}
-
-/** An error that the user can do something about. */
-export class UserError extends Error {
-  constructor(
-    message: string,
-    readonly remedy = '',
-    readonly kind = 'environment',
-  ) {
-    super(remedy === '' ? message : `${message} ${remedy}`);
-  }
 }
 
 export interface BinaryPlaces {
@@ -50,9 +40,19 @@ export function findBinary(places: BinaryPlaces): string {
     // In the source tree, after scripts/build.
     path.join(places.extensionPath, '..', 'build', 'kernelwright'),
   ];
+  makeExecutable(candidates[0]!);
   const found = candidates.find(isExecutable);
   if (found !== undefined) return found;
   throw new UserError(`The extension's binary is missing: ${candidates[0]}.`, 'Install the extension again.');
+}
+
+// Some ways to unpack an extension drop the mode of its files.
+function makeExecutable(file: string): void {
+  try {
+    if (fs.existsSync(file) && !isExecutable(file)) fs.chmodSync(file, 0o755);
+  } catch {
+    // Not ours to change; what follows says that it is missing.
+  }
 }
 
 function isExecutable(file: string): boolean {

@@ -1,36 +1,25 @@
 // The daemon over its private socket: token on every call, cookie in the handshake, errors with their remedy, promises
 // and abort signals in place of callbacks. The only file that knows the wire.
 import * as grpc from '@grpc/grpc-js';
-import type { CheckEvent, CheckRequest } from '../generated/kernelwright/v1/check';
-import type { ProfileReply, ProfileRequest } from '../generated/kernelwright/v1/profile';
+import { CheckRequest, type CheckEvent } from '../generated/kernelwright/v1/check';
+import { ProfileRequest, type ProfileReply } from '../generated/kernelwright/v1/profile';
 import type { Event } from '../generated/kernelwright/v1/run';
 import {
+  DoctorRequest,
   ErrorDetail,
   KernelwrightClient,
+  StartRunRequest,
   type DoctorReply,
-  type DoctorRequest,
   type HandshakeReply,
   type ListRunsReply,
   type RunRecord,
-  type StartRunRequest,
   type StatusReply,
 } from '../generated/kernelwright/v1/session';
-import { UserError, type BuildIdentity } from './binary';
+import type { BuildIdentity } from './binary';
 import type { Discovery } from './discovery';
+import { CallError } from './errors';
 
 const kMaxMessageBytes = 64 << 20;
-
-/** An error of a call: what the daemon says, or that it is gone. */
-export class CallError extends UserError {
-  constructor(
-    message: string,
-    remedy: string,
-    kind: string,
-    readonly lost: boolean,
-  ) {
-    super(message, remedy, kind);
-  }
-}
 
 type Unary<Request, Reply> = (
   request: Request,
@@ -83,8 +72,9 @@ export class DaemonClient {
     return reply;
   }
 
-  startRun(request: StartRunRequest): Promise<string> {
-    return this.unary<StartRunRequest, { run: string }>('startRun', request).then((reply) => reply.run);
+  startRun(request: Partial<StartRunRequest>): Promise<string> {
+    const whole = StartRunRequest.fromPartial(request);
+    return this.unary<StartRunRequest, { run: string }>('startRun', whole).then((reply) => reply.run);
   }
   cancelRun(run: string): Promise<boolean> {
     return this.unary<{ run: string }, { wasRunning: boolean }>('cancelRun', { run }).then((reply) => reply.wasRunning);
@@ -101,16 +91,16 @@ export class DaemonClient {
   status(): Promise<StatusReply> {
     return this.unary<object, StatusReply>('getStatus', {}, undefined, 10_000);
   }
-  doctor(request: DoctorRequest, signal?: AbortSignal): Promise<DoctorReply> {
-    return this.unary('doctor', request, signal);
+  doctor(request: Partial<DoctorRequest>, signal?: AbortSignal): Promise<DoctorReply> {
+    return this.unary('doctor', DoctorRequest.fromPartial(request), signal);
   }
-  profile(request: ProfileRequest, signal?: AbortSignal): Promise<ProfileReply> {
-    return this.unary('profile', request, signal);
+  profile(request: Partial<ProfileRequest>, signal?: AbortSignal): Promise<ProfileReply> {
+    return this.unary('profile', ProfileRequest.fromPartial(request), signal);
   }
 
   /** Calls `onEvent` for each stage and for the result; ends with the check. */
-  check(request: CheckRequest, onEvent: (event: CheckEvent) => void, signal: AbortSignal): Promise<void> {
-    return this.stream(this.stub.check(request, this.metadata), onEvent, signal);
+  check(request: Partial<CheckRequest>, onEvent: (event: CheckEvent) => void, signal: AbortSignal): Promise<void> {
+    return this.stream(this.stub.check(CheckRequest.fromPartial(request), this.metadata), onEvent, signal);
   }
 
   /** Events of one run, or of all (""), after a number. */

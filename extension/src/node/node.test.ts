@@ -2,8 +2,9 @@ import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { ensureDaemon, findBinary, identify, loaderError, UserError } from './binary';
+import { ensureDaemon, findBinary, identify, loaderError } from './binary';
 import { parseDiscovery, readDiscovery, runtimeFolder } from './discovery';
+import { UserError } from './errors';
 import { tail } from './log_tail';
 import { sha256 } from './sha256';
 

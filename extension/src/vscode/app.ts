@@ -3,7 +3,7 @@
 import * as vscode from 'vscode';
 import { FigureStore, type Figures } from '../common/figures';
 import { concernsKernels, findKernelFunctions, kernelAt, type KernelFunction } from '../common/python_text';
-import { UserError } from '../node/binary';
+import { UserError } from '../node/errors';
 import { Controller } from './controller';
 import { DaemonCare } from './daemon_care';
 

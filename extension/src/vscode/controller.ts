@@ -2,7 +2,8 @@
 // so a reload, a second window and a daemon that was restarted all see every event once.
 import * as vscode from 'vscode';
 import { isActive, RunTable, type RunState } from '../common/runs';
-import { CallError, type DaemonClient } from '../node/client';
+import type { DaemonClient } from '../node/client';
+import { CallError } from '../node/errors';
 import type { DaemonCare } from './daemon_care';
 
 const kKeptRuns = 100;

@@ -3,9 +3,10 @@
 import * as vscode from 'vscode';
 import type { DaemonState } from '../common/health';
 import { RestartPolicy } from '../common/restart_policy';
-import { ensureDaemon, findBinary, identify, runCommand, UserError, type BuildIdentity } from '../node/binary';
-import { CallError, DaemonClient } from '../node/client';
+import { ensureDaemon, findBinary, identify, runCommand, type BuildIdentity } from '../node/binary';
+import type { DaemonClient } from '../node/client';
 import { readDiscovery, runtimeFolder } from '../node/discovery';
+import { CallError, UserError } from '../node/errors';
 import { setting } from './settings';
 
 export class DaemonCare implements vscode.Disposable {
@@ -191,7 +192,10 @@ export class DaemonCare implements vscode.Disposable {
   private async open(): Promise<DaemonClient> {
     const uid = process.geteuid?.() ?? -1;
     const folder = await runtimeFolder({ xdgRuntimeDir: process.env.XDG_RUNTIME_DIR, tmpdir: process.env.TMPDIR, uid });
-    return new DaemonClient(await readDiscovery(folder, uid));
+    const discovery = await readDiscovery(folder, uid);
+    // The transport is large: it is loaded when there is a daemon to talk to, not at activation.
+    const { DaemonClient } = await import('../node/client');
+    return new DaemonClient(discovery);
   }
 
   private setState(state: DaemonState): void {

@@ -1,7 +1,7 @@
 // Commands about a run get it from a row of the list, by its id, or ask.
 import * as vscode from 'vscode';
 import { describeRun, type RunState } from '../common/runs';
-import { UserError } from '../node/binary';
+import { UserError } from '../node/errors';
 import type { App } from './app';
 
 export type RunArgument = string | { readonly runId: string } | undefined;

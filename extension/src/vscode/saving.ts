@@ -1,7 +1,7 @@
 // A run and a profile read the file from disk: unsaved changes are saved first, after a question unless the settings say so.
 import * as path from 'node:path';
 import * as vscode from 'vscode';
-import { UserError } from '../node/binary';
+import { UserError } from '../node/errors';
 import { setting } from './settings';
 
 export async function saveFirst(document: vscode.TextDocument, purpose: string): Promise<void> {

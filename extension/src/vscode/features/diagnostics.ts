@@ -7,13 +7,24 @@ import { AdaptiveDelay } from '../../common/debounce';
 import { toEditorDiagnostic, type EditorDiagnostic } from '../../common/diagnostics';
 import { cellOf, notebookModule, type NotebookModule } from '../../common/notebook_text';
 import { concernsKernels } from '../../common/python_text';
-import { CheckRequest, type CheckResult, type Diagnostic } from '../../generated/kernelwright/v1/check';
+import type { CheckResult, Diagnostic } from '../../generated/kernelwright/v1/check';
+import { UserError } from '../../node/errors';
 import type { App } from '../app';
 import { toRange, toSeverity } from '../convert';
 import { requestContext, setting, chipsFor } from '../settings';
 
 /** What a shown diagnostic was made from; quick fixes and commands find it here. */
-export const details = new WeakMap<vscode.Diagnostic, EditorDiagnostic>();
+export interface Details extends EditorDiagnostic {
+  /** The text that was checked, where its lines are in the editor, and whether that is still so. */
+  readonly origin: {
+    readonly file: string;
+    readonly text: string;
+    isCurrent(): boolean;
+    placeOf(line: number): { uri: vscode.Uri; shift: number } | undefined;
+  };
+}
+
+export const details = new WeakMap<vscode.Diagnostic, Details>();
 
 interface Conversation {
   timer: NodeJS.Timeout | undefined;
@@ -60,6 +71,7 @@ class Checker implements vscode.Disposable {
         if (event.contentChanges.length > 0) this.touched(event.document, 'type');
       }),
       workspace.onDidCloseTextDocument((document) => this.closed(document)),
+      workspace.onDidCloseNotebookDocument((notebook) => this.clear(notebook.uri.toString())),
       workspace.onDidGrantWorkspaceTrust(() => this.all()),
       workspace.onDidChangeConfiguration((event) => {
         if (event.affectsConfiguration('kernelwright')) this.all();
@@ -170,7 +182,7 @@ class Checker implements vscode.Disposable {
     const found: Diagnostic[] = [];
     this.app.countCheck(1);
     try {
-      const request = CheckRequest.fromPartial({
+      const request = {
         ...(await requestContext(subject.uri)),
         file: subject.file,
         function: '',
@@ -182,7 +194,7 @@ class Checker implements vscode.Disposable {
         document: `vscode-${process.pid}-${subject.key}`,
         debounce: !whole,
         budgetSeconds: 0,
-      });
+      };
       if (abort.signal.aborted) return;
       await this.app.daemon.call((client) =>
         client.check(
@@ -224,7 +236,7 @@ class Checker implements vscode.Disposable {
     this.app.log.warn(`no verdict of some stage: ${failure.message} ${failure.where} ${failure.remedy}`);
     if (failure.kind !== 'environment' || this.toldEnvironment === failure.message) return;
     this.toldEnvironment = failure.message;
-    this.app.showError(Object.assign(new Error(`${failure.message}. ${failure.remedy}`), { kind: 'environment' }));
+    this.app.showError(new UserError(`${failure.message}.`, failure.remedy, 'environment'));
   }
 
   private publish(
@@ -273,7 +285,14 @@ function toVscode(mapped: EditorDiagnostic, shift: number, subject: Subject): vs
       ),
     ];
   });
-  details.set(shown, mapped);
+  const version = subject.version();
+  const origin = {
+    file: subject.file,
+    text: subject.text,
+    isCurrent: () => subject.version() === version,
+    placeOf: (line: number) => placeIn(subject, subject.file, line),
+  };
+  details.set(shown, { ...mapped, origin });
   return shown;
 }
 

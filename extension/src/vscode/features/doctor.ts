@@ -1,6 +1,6 @@
 // Doctor: what the environment has and lacks, as a list with a remedy for each.
 import * as vscode from 'vscode';
-import { DoctorRequest, type DoctorItem } from '../../generated/kernelwright/v1/session';
+import type { DoctorItem } from '../../generated/kernelwright/v1/session';
 import type { App } from '../app';
 import { requestContext } from '../settings';
 
@@ -14,7 +14,7 @@ export async function askDoctor(app: App, signal?: AbortSignal): Promise<DoctorI
   const context = await requestContext(uri ?? vscode.Uri.file(process.env.HOME ?? '/'));
   const { python, workingDirectory, environment, sandbox } = context;
   const file = document?.languageId === 'python' && document.uri.scheme === 'file' ? document.uri.fsPath : '';
-  const request = DoctorRequest.fromPartial({ file, python, workingDirectory, environment, sandbox });
+  const request = { file, python, workingDirectory, environment, sandbox };
   return (await app.daemon.call((client) => client.doctor(request, signal))).items;
 }
 

@@ -1,4 +1,4 @@
-// A kernel to try things on, in a new text of the user's: it is theirs to save where they like.
+// A kernel to try things on, saved where the user says: the compiler reads files.
 import * as vscode from 'vscode';
 import type { App } from '../app';
 
@@ -10,9 +10,13 @@ export function activate(app: App): void {
         vscode.workspace.fs.readFile(vscode.Uri.joinPath(base, 'examples', 'matmul_blocks128.py')),
       ).catch(() => undefined);
       if (!bytes) continue;
-      const content = new TextDecoder().decode(bytes);
-      const document = await vscode.workspace.openTextDocument({ content, language: 'python' });
-      await vscode.window.showTextDocument(document);
+      const folder = vscode.workspace.workspaceFolders?.[0]?.uri;
+      const defaultUri = folder && vscode.Uri.joinPath(folder, 'matmul_example.py');
+      const options = { title: 'Where to put the example', filters: { Python: ['py'] } };
+      const target = await vscode.window.showSaveDialog(defaultUri ? { ...options, defaultUri } : options);
+      if (!target) return;
+      await vscode.workspace.fs.writeFile(target, bytes);
+      await vscode.window.showTextDocument(target);
       return;
     }
     void vscode.window.showWarningMessage('Kernelwright: the example is missing. Install the extension again.');

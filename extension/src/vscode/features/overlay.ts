@@ -196,7 +196,7 @@ export class Overlays implements vscode.Disposable {
 // Estimated and measured differ in shape, not only in colour: estimates are in italics after "~".
 function look(figure: string, overlay: Overlay, stale: boolean): vscode.ThemableDecorationAttachmentRenderOptions {
   const estimated = overlay.evidenceClass !== 'measured';
-  const text = `${estimated ? '~ ' : ''}${figure}${stale ? ' (before the last edit)' : ''}`;
+  const text = `${estimated ? '~ ' : ''}${figure}${stale ? ' · stale' : ''}`;
   return {
     contentText: text,
     fontStyle: estimated ? 'italic' : 'normal',

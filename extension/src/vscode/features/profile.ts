@@ -2,8 +2,7 @@
 import * as path from 'node:path';
 import * as vscode from 'vscode';
 import { parseProfileResult, errorOfResult, type ChipProfile } from '../../common/results';
-import { ProfileRequest } from '../../generated/kernelwright/v1/profile';
-import { UserError } from '../../node/binary';
+import { UserError } from '../../node/errors';
 import { sha256 } from '../../node/sha256';
 import type { App } from '../app';
 import { Profiles } from '../profiles';
@@ -31,7 +30,7 @@ export function activate(app: App): void {
     await saveFirst(document, 'profile');
     const text = document.getText();
     const chip = chipsFor(document.uri)[0]!;
-    const request = ProfileRequest.fromPartial({
+    const request = {
       ...(await requestContext(document.uri)),
       file: document.uri.fsPath,
       function: kernel.name,
@@ -42,7 +41,7 @@ export function activate(app: App): void {
       againstFile: against.file,
       againstFunction: against.function,
       againstChip: against.chip,
-    });
+    };
     const title = `Profiling ${kernel.name} for ${chip}`;
     const options = { location: vscode.ProgressLocation.Notification, title, cancellable: true };
     const reply = await vscode.window.withProgress(options, (_progress, token) => {

@@ -1,18 +1,21 @@
 // Fixes that the daemon has proven, as quick fixes and as one fix for all. An edit names the hash of the text that it was
 // made from; on any other text it is not offered.
 import * as vscode from 'vscode';
-import { toTextEdits, type EditorDiagnostic, type EditorFix } from '../../common/diagnostics';
+import { toTextEdits, type EditorFix } from '../../common/diagnostics';
 import type { FileEdit } from '../../generated/kernelwright/v1/check';
 import { sha256 } from '../../node/sha256';
 import type { App } from '../app';
 import { toRange } from '../convert';
-import { details } from './diagnostics';
+import { details, type Details } from './diagnostics';
 
 const kFixAll = vscode.CodeActionKind.SourceFixAll.append('kernelwright');
 const kFix = vscode.CodeActionKind.QuickFix.append('kernelwright');
 
 export function activate(app: App): void {
-  const selector: vscode.DocumentSelector = [{ language: 'python', scheme: 'file' }];
+  const selector: vscode.DocumentSelector = [
+    { language: 'python', scheme: 'file' },
+    { language: 'python', scheme: 'vscode-notebook-cell' },
+  ];
   app.context.subscriptions.push(
     vscode.languages.registerCodeActionsProvider(selector, new Fixes(), {
       providedCodeActionKinds: [kFix, kFixAll],
@@ -31,7 +34,7 @@ class Fixes implements vscode.CodeActionProvider {
       const diagnostic = details.get(shown) ?? lookUp(document, shown);
       if (!diagnostic) continue;
       diagnostic.fixes.forEach((fix, index) => {
-        const edit = workspaceEdit(fix.edits);
+        const edit = workspaceEdit(fix.edits, diagnostic);
         if (!edit) return;
         const action = new vscode.CodeAction(titleOf(fix), kFix);
         action.edit = edit;
@@ -50,7 +53,7 @@ class Fixes implements vscode.CodeActionProvider {
 }
 
 // The editor hands back copies of diagnostics.
-function lookUp(document: vscode.TextDocument, shown: vscode.Diagnostic): EditorDiagnostic | undefined {
+function lookUp(document: vscode.TextDocument, shown: vscode.Diagnostic): Details | undefined {
   if (shown.source !== 'kernelwright') return undefined;
   const own = vscode.languages
     .getDiagnostics(document.uri)
@@ -62,7 +65,7 @@ function titleOf(fix: EditorFix): string {
   return fix.verified.length > 0 ? `${fix.title} (compiles on ${fix.verified.join(', ')})` : fix.title;
 }
 
-function moreAbout(shown: vscode.Diagnostic, diagnostic: EditorDiagnostic): vscode.CodeAction[] {
+function moreAbout(shown: vscode.Diagnostic, diagnostic: Details): vscode.CodeAction[] {
   const page = new vscode.CodeAction(`About ${diagnostic.id}: ${diagnostic.name}`, vscode.CodeActionKind.QuickFix);
   page.command = { command: 'kernelwright.openDocumentation', title: page.title, arguments: [diagnostic.page] };
   page.diagnostics = [shown];
@@ -78,14 +81,21 @@ function openText(file: string): vscode.TextDocument | undefined {
 }
 
 /** The edits as the editor applies them; nothing when a file is not open or has another text. */
-export function workspaceEdit(edits: readonly FileEdit[]): vscode.WorkspaceEdit | undefined {
+export function workspaceEdit(edits: readonly FileEdit[], { origin }: Details): vscode.WorkspaceEdit | undefined {
   const result = new vscode.WorkspaceEdit();
   for (const file of new Set(edits.map((edit) => edit.file))) {
-    const document = openText(file);
-    const text = document?.getText();
     const own = edits.filter((edit) => edit.file === file);
-    if (!document || text === undefined || own.some((edit) => edit.baseSha256 !== sha256(text))) return undefined;
-    for (const edit of toTextEdits(own, file, text)) result.replace(document.uri, toRange(edit.range), edit.newText);
+    const checked = file === origin.file;
+    const document = checked ? undefined : openText(file);
+    const text = checked && origin.isCurrent() ? origin.text : document?.getText();
+    if (text === undefined || own.some((edit) => edit.baseSha256 !== sha256(text))) return undefined;
+    for (const edit of toTextEdits(own, file, text)) {
+      const { start, end } = edit.range;
+      const place = checked ? origin.placeOf(start.line) : document && { uri: document.uri, shift: 0 };
+      // An edit over the border of two cells cannot be one of either.
+      if (!place || (checked && origin.placeOf(end.line)?.uri.toString() !== place.uri.toString())) return undefined;
+      result.replace(place.uri, toRange(edit.range, place.shift), edit.newText);
+    }
   }
   return result.size > 0 ? result : undefined;
 }
@@ -94,9 +104,12 @@ export function workspaceEdit(edits: readonly FileEdit[]): vscode.WorkspaceEdit 
 function fixAll(document: vscode.TextDocument): vscode.CodeAction | undefined {
   const taken: FileEdit[] = [];
   const mended: vscode.Diagnostic[] = [];
+  let some: Details | undefined;
   for (const shown of vscode.languages.getDiagnostics(document.uri)) {
-    const fix = details.get(shown)?.fixes[0];
+    const detail = details.get(shown);
+    const fix = detail?.fixes[0];
     if (!fix) continue;
+    some = detail;
     const fresh = fix.edits.filter(
       (edit) =>
         !taken.some(
@@ -109,7 +122,7 @@ function fixAll(document: vscode.TextDocument): vscode.CodeAction | undefined {
     taken.push(...fresh);
     mended.push(shown);
   }
-  const edit = workspaceEdit(taken);
+  const edit = some && workspaceEdit(taken, some);
   if (!edit) return undefined;
   const action = new vscode.CodeAction('Fix all that Kernelwright can fix', kFixAll);
   action.edit = edit;

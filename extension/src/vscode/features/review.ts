@@ -6,7 +6,7 @@ import * as vscode from 'vscode';
 import { formatMs, formatSpeedup } from '../../common/format';
 import { applyHunks, carryOver, hunkLabel, splitLines, type Hunk } from '../../common/line_diff';
 import { parseRunResult, type ChipRunResult } from '../../common/results';
-import { UserError } from '../../node/binary';
+import { UserError } from '../../node/errors';
 import { sha256 } from '../../node/sha256';
 import type { App } from '../app';
 import { kScheme, reviewFiles, ReviewTexts, type Review, type ReviewFile } from '../review_files';

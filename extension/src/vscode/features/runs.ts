@@ -4,7 +4,6 @@ import * as vscode from 'vscode';
 import { formatSpeedup } from '../../common/format';
 import { describeProgress, isActive, type RunState } from '../../common/runs';
 import { parseRunResult } from '../../common/results';
-import { StartRunRequest } from '../../generated/kernelwright/v1/session';
 import { sha256 } from '../../node/sha256';
 import type { App } from '../app';
 import { saveFirst } from '../saving';
@@ -34,7 +33,7 @@ export function activate(app: App): void {
   const start = async (kind: 'optimize' | 'tune', uri?: vscode.Uri, name?: string): Promise<string | undefined> => {
     const { document, kernel } = await app.target(uri, name);
     await saveFirst(document, kind === 'tune' ? 'retune' : 'optimize');
-    const request = StartRunRequest.fromPartial({
+    const request = {
       ...(await requestContext(document.uri)),
       kind,
       file: document.uri.fsPath,
@@ -43,7 +42,7 @@ export function activate(app: App): void {
       client: 'vscode',
       budgetSeconds: setting<number>('optimize.budgetSeconds', document.uri),
       maxCompiles: setting<number>('optimize.maxCompiles', document.uri),
-    });
+    };
     const run = await app.daemon.call((client) => client.startRun(request));
     app.log.info(`run ${run}: ${kind} ${request.file}::${kernel.name}`);
     await app.context.workspaceState.update(kMine, [...mine(), run].slice(-20));
@@ -108,8 +107,13 @@ async function showProgress(app: App, id: string): Promise<void> {
 }
 
 async function tellResult(app: App, run: RunState): Promise<void> {
-  if (run.status === 'interrupted') return;
   const what = `${run.kind} ${run.function}`;
+  if (run.status === 'interrupted') {
+    const message = `${what} was interrupted when its daemon ended. What was found is kept.`;
+    const choice = await vscode.window.showWarningMessage(message, 'Resume');
+    if (choice === 'Resume') await vscode.commands.executeCommand('kernelwright.run.resume', run.id);
+    return;
+  }
   await keepFigures(app, run).catch((error: unknown) => app.log.warn(String(error)));
   const message = `${what}: ${run.message || run.status}`;
   if (run.status === 'improved' || (run.status === 'cancelled' && run.best.size > 0)) {
