@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import pathlib
-import sys
 
-from harness import ENVIRONMENT, RESULT, USER_CODE, Kernelwright
+from harness import ENVIRONMENT, RESULT, USER_CODE, Kernelwright, data_folder
+
+PYTHON = str(data_folder() / "python" / "bin" / "python")  # has jax, as the user's own would
 
 MODULE = """import jax
 import jax.numpy as jnp
@@ -43,7 +44,7 @@ def test_calls_become_inputs(shared: Kernelwright, tmp_path: pathlib.Path) -> No
     (tmp_path / "double.py").write_text(MODULE)
     (tmp_path / "program.py").write_text(PROGRAM)
     target = f"{tmp_path / 'double.py'}::double"
-    command = ["--", sys.executable, "program.py", "3"]
+    command = ["--", PYTHON, "program.py", "3"]
     captured = shared.run("capture", target, "--json", *command, cwd=tmp_path).expect(RESULT)
     captured.says("as you, outside the sandbox", "the program's own output", "exit code 3")
     assert captured.json["inputs"] == 'p["x"]=bf16[16,128] ids=i32[5]{0..4}'
@@ -66,12 +67,14 @@ def test_calls_become_inputs(shared: Kernelwright, tmp_path: pathlib.Path) -> No
 def test_function_that_is_not_called_is_said(shared: Kernelwright, tmp_path: pathlib.Path) -> None:
     (tmp_path / "double.py").write_text(MODULE)
     target = f"{tmp_path / 'double.py'}::never"
-    shared.run("capture", target, "--", sys.executable, "-c", "pass").expect(USER_CODE).says("never called never")
+    shared.run("capture", target, "--", PYTHON, "-c", "pass").expect(USER_CODE).says("never called never")
     shared.run("capture", target, "--", "no-such-program").expect(ENVIRONMENT).says("no-such-program")
 
 
 def test_main_script_is_seen_too(shared: Kernelwright, tmp_path: pathlib.Path) -> None:
     script = tmp_path / "main.py"
-    script.write_text("import jax.numpy as jnp\n\n\ndef f(x, n):\n    return x * n\n\n\nf(jnp.ones((8, 128)), 4)\n")
-    captured = shared.run("capture", f"{script}::f", "--json", "--", sys.executable, str(script)).expect(RESULT)
-    assert captured.json["inputs"] == "x=f32[8,128] n=4"
+    script.write_text(
+        "import jax.numpy as jnp\n\n\ndef f(x, n):\n    return x * n\n\n\nf(jnp.ones((8, 128)), 4)\n"
+    )
+    captured = shared.run("capture", f"{script}::f", "--json", "--", PYTHON, str(script)).expect(RESULT)
+    assert captured.json["inputs"] == "x=f32[8,8] n=4"
