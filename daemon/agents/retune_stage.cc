@@ -34,7 +34,7 @@ Status Retune(RunContext& run, ChipEvaluation& evaluation, Variant& variant, con
     step.id = "s" + std::to_string(result.plan.size() + 1);
     result.plan.push_back(step);
   }
-  run.Emit("plan_made", PlanMadePayload(chip.name, result.plan));
+  if (!steps.empty() || result.plan.empty()) run.Emit("plan_made", PlanMadePayload(chip.name, steps));
   if (space.candidates.empty()) return {};
 
   std::vector<SearchPoint> points;

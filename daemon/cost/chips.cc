@@ -145,6 +145,7 @@ Status ReadFigures(const Json& json, const std::string& path, Chip* chip) {
   optional("xlu_cycles_per_transpose", 1000, &chip->xlu_cycles_per_transpose);
   optional("xlu_cycles_per_lane_move", 1000, &chip->xlu_cycles_per_lane_move);
   optional("cycles_per_empty_bundle", 1000, &chip->cycles_per_empty_bundle);
+  optional("cycles_per_strided_load", 1000, &chip->cycles_per_strided_load);
   optional("program_overhead_us", 1000, &chip->program_overhead_us);
   optional("kernel_overhead_us", 1000, &chip->kernel_overhead_us);
   return reader.status();

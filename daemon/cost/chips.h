@@ -55,6 +55,7 @@ struct Chip {
   std::optional<Figure> xlu_cycles_per_transpose;
   std::optional<Figure> xlu_cycles_per_lane_move;
   std::optional<Figure> cycles_per_empty_bundle;
+  std::optional<Figure> cycles_per_strided_load;
   std::optional<Figure> program_overhead_us;  // around every program, whatever it does
   std::optional<Figure> kernel_overhead_us;   // of every kernel and fusion that a program runs
   std::map<std::string, Figure> peak_tflops;  // by operand dtype

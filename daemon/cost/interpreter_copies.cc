@@ -8,7 +8,7 @@ namespace kernelwright::cost {
 namespace {
 constexpr uint64_t kGranuleBytes = 32;
 constexpr uint64_t kWordBytes = 4;  // what scalar memory is addressed in
-}
+}  // namespace
 
 bool Interpreter::StepDma(Frame* frame, const ScalarOp& op, uint32_t index) {
   if (op.path == DmaPath::kHost) return true;

@@ -37,6 +37,22 @@ std::optional<CompareKind> ParseCompare(std::string_view s) {
   return std::nullopt;
 }
 
+bool ComputesValue(OpKind kind) {
+  switch (kind) {
+    case OpKind::kStore:
+    case OpKind::kDma:
+    case OpKind::kWait:
+    case OpKind::kSignal:
+    case OpKind::kSemaphoreWait:
+    case OpKind::kCall:
+    case OpKind::kBranch:
+    case OpKind::kUnsupportedBranch:
+      return false;
+    default:
+      return true;
+  }
+}
+
 }  // namespace
 
 OperationDecoder::OperationDecoder(const compiler::BundleProgram& source, int index, ScalarMemory* memory,
@@ -163,11 +179,14 @@ std::optional<DecodedOperation> OperationDecoder::Decode(const compiler::BundleO
       p.op.kind = OpKind::kStore;
       p.op.aux = -1;
       p.op.a = p.op.b = p.op.c = UnknownConstant();
+      p.op.otherwise = static_cast<int32_t>(UnknownConstant());
     } else {
       p.op.kind = OpKind::kUnknown;
       p.op.aux = -1;
     }
   }
+  // What computes a value and names no register for it leaves nothing behind.
+  if (p.op.destination < 0 && ComputesValue(p.op.kind)) return std::nullopt;
   return p;
 }
 

@@ -44,6 +44,7 @@ ReplayTiming TimingOf(const Chip& chip) {
     timing.cycles_per_transpose = chip.xlu_cycles_per_transpose->value;
     timing.cycles_per_lane_move = ValueOr(chip.xlu_cycles_per_lane_move, 0);
     timing.cycles_per_empty_bundle = ValueOr(chip.cycles_per_empty_bundle, 1);
+    timing.cycles_per_strided_load = ValueOr(chip.cycles_per_strided_load, 0);
   }
   timing.kernel_overhead_cycles = ValueOr(chip.kernel_overhead_us, 0) * chip.clock_ghz.value * 1e3;
   timing.program_overhead_cycles = ValueOr(chip.program_overhead_us, 0) * chip.clock_ghz.value * 1e3;

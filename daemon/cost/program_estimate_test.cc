@@ -149,6 +149,13 @@ TEST(EstimateTest, RefusesIncompleteDumps) {
     if (dump.name.find("add.1-03") != std::string::npos) dump.text.resize(dump.text.size() / 2);
   }
   EXPECT_THAT(std::get<Refusal>(EstimateFromDumps(cut, chip, {}, {})).reason, HasSubstr("cannot be read"));
+  // Cut at the end of a bundle the text still reads well.
+  Dumps short_of_its_end = all;
+  for (Dump& dump : short_of_its_end) {
+    if (dump.name.find("add.1-03") != std::string::npos)
+      dump.text.resize(dump.text.rfind("\n", dump.text.size() - 2) + 1);
+  }
+  EXPECT_THAT(std::get<Refusal>(EstimateFromDumps(short_of_its_end, chip, {}, {})).reason, HasSubstr("cut off"));
   Dumps twice = all;
   for (const Dump& dump : all) twice.push_back({"2" + dump.name, dump.text});
   EXPECT_THAT(std::get<Refusal>(EstimateFromDumps(twice, chip, {}, {})).reason, HasSubstr("more than one"));

@@ -31,6 +31,7 @@ struct ReplayTiming {
   double cycles_per_transpose = 0;
   double cycles_per_lane_move = 0;
   double cycles_per_empty_bundle = 1;
+  double cycles_per_strided_load = 0;  // beyond its bundle
   double kernel_overhead_cycles = 0;   // before each kernel that the top-level program calls
   double program_overhead_cycles = 0;  // around the top-level program
 };

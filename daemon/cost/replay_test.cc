@@ -310,6 +310,18 @@ TEST(PointerTest, AddressesKeepTheirAllocation) {
                        "{ %s4_s3 = sld [smem:[%s2_s1]] }", "{ %p5_p0 = scmp.eq.s32.totalorder %s4_s3, 8 }"}));
 }
 
+// Operations that are cut or of a shape that nobody has seen are counted, and make memory unknown where they may write
+// it.
+TEST(ReplayTest, OperationsThatAreNotUnderstood) {
+  const Played run = ReplayBundles({"{ %s1_s0 = smov.u32 1  ;;  %2 = sst [smem:strange] %s1_s0 }",
+                                    "{ %3 = smov.u32 1  ;;  %4 = spop %9  ;;  %5 = sld [smem:[#allocation1]] }"});
+  EXPECT_EQ(Cycles(run), 2);
+  EXPECT_EQ(run.programs[0].undecoded, 2u);
+  EXPECT_TRUE(WithBranch({"{ %1 = sst [smem:[#allocation3]] 0 }", "{ %2 = sst [smem:strange] 1 }",
+                          "{ %s1_s0 = sld [smem:[#allocation3]] }", "{ %p5_p0 = scmp.eq.s32.totalorder %s1_s0, 0 }"})
+                  .result.refusal);
+}
+
 TEST(ReplayTest, EndlessLoopsEnd) {
   ReplayOptions options;
   options.max_operations = 100000;

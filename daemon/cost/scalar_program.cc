@@ -4,6 +4,7 @@
 #include "daemon/cost/scalar_program.h"
 
 #include <algorithm>
+#include <charconv>
 #include <utility>
 
 #include "daemon/cost/operand_text.h"
@@ -36,7 +37,9 @@ class ProgramDecoder {
     for (const compiler::Opcode& opcode : source_.opcodes()) {
       const std::string& n = opcode.name;
       const bool result = n.starts_with("vpop");
-      opcode_lanes_.push_back(result ? 0 : n.starts_with("vxpose") ? 1 : n.find(".xlu") != std::string::npos ? 2 : 0);
+      const bool load = shadow_.shortened && n.starts_with("vld");
+      const bool moves = n.find(".xlu") != std::string::npos;
+      opcode_lanes_.push_back(result ? 0 : n.starts_with("vxpose") ? 1 : moves ? 2 : load ? 3 : 0);
     }
     std::vector<uint8_t> leader(bundles + 1, 0);
     std::vector<uint32_t> products(bundles, 0);
@@ -107,12 +110,22 @@ class ProgramDecoder {
   }
 
   // What else the bundle keeps busy, or that it holds nothing.
+  // "vld [vmem:[%s1_s2 + $0x8] ss:$1368 sm:$0xff]": the rows of such a register lie in few banks of the memory.
+  static bool IsBankConflict(std::string_view text) {
+    const size_t at = text.find("ss:$");
+    if (at == std::string_view::npos) return false;
+    int stride = 0;
+    std::from_chars(text.data() + at + 4, text.data() + text.size(), stride);
+    return stride != 0 && stride % 4 == 0;
+  }
+
   void CountUnits(uint32_t bundle, ScalarBlock* block) const {
     if (source_.op_begin(bundle) == source_.op_end(bundle)) ++block->empty;
     for (uint32_t i = source_.op_begin(bundle); i < source_.op_end(bundle); ++i) {
       const uint8_t lanes = opcode_lanes_[source_.ops()[i].opcode];
       if (lanes == 1) ++block->transposes;
       if (lanes == 2) ++block->lane_moves;
+      if (lanes == 3 && IsBankConflict(source_.op_text(source_.ops()[i]))) ++block->strided_loads;
     }
   }
 
@@ -189,7 +202,7 @@ class ProgramDecoder {
   OperationDecoder operations_;
   std::vector<uint8_t> opcode_useful_;
   std::vector<uint8_t> opcode_product_;
-  std::vector<uint8_t> opcode_lanes_;  // 1: transposes, 2: moves or reduces between lanes
+  std::vector<uint8_t> opcode_lanes_;  // 1: transposes, 2: moves or reduces between lanes, 3: loads
   std::vector<Pending> pending_;
 };
 

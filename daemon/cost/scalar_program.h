@@ -90,6 +90,7 @@ struct ScalarBlock {
   uint32_t transposes = 0;
   uint32_t lane_moves = 0;
   uint32_t empty = 0;
+  uint32_t strided_loads = 0;  // of registers whose rows lie apart by a multiple of four; where the hardware waits
 };
 
 // Where an operand in HBM or VMEM begins, in the program's own numbering.

@@ -2,8 +2,8 @@
 
 usage: cost_bench.py [--record] [--prototype FILE.py DIR CHIP ...]
 
-With a prototype, a Python file that replays the dumps of DIR and prints "emu s SECONDS", the same folders are timed with
-both. Folders hold the final_bundles dumps of one program each.
+With a prototype, a Python file that replays the dumps of DIR and prints "emu s SECONDS", the same folders are
+timed with both. Folders hold the final_bundles dumps of one program each.
 """
 
 from __future__ import annotations
@@ -51,7 +51,9 @@ def compare(binary: pathlib.Path, prototype: str, pairs: list[str]) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--record", action="store_true")
     parser.add_argument("--prototype", default="")
     parser.add_argument("pairs", nargs="*", metavar="DIR CHIP")
@@ -64,14 +66,17 @@ def main() -> int:
         return 3
     text = run(binary, []).rstrip()
     if options.prototype:
-        text += "\n\nThe same dumps with a prototype in Python, both with reading (CPU time, one run each):\n\n"
+        text += (
+            "\n\nThe same dumps with a prototype in Python, reading included (CPU time, one run each):\n\n"
+        )
         text += compare(binary, options.prototype, options.pairs)
     print(text)
     if options.record:
         today = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
         path = TOP / "docs" / "results.md"
         old = path.read_text().rstrip("\n")
-        path.write_text(f"{old}\n\n## {today}: speed and memory of the cost model\n\n`scripts/bench --cost --record`\n\n{text}\n")
+        title = f"## {today}: speed and memory of the cost model"
+        path.write_text(f"{old}\n\n{title}\n\n`scripts/bench --cost --record`\n\n{text}\n")
     return 0
 
 

@@ -15,7 +15,7 @@ import tempfile
 from typing import Any
 
 from rewrite.apply import KERNELS, ask, comment_of, graph_of
-from rewrite.cases import GAINS, PAIRS, REFUSALS
+from rewrite.cases import GAINS, PAIRS, REFUSALS, Gain, Pair, Refusal
 from worker.client import Worker
 
 
@@ -45,9 +45,10 @@ def line(path: pathlib.Path, name: str, function: str, chip: str, after: str, gr
 def main() -> int:
     folder = pathlib.Path(tempfile.mkdtemp(prefix="kwr-"))
     seen = set()
+    cases: list[Gain | Refusal | Pair] = [*GAINS, *REFUSALS, *PAIRS]
     with Worker(KERNELS, folder) as worker:
         worker.hello()
-        for case in [*GAINS, *REFUSALS, *PAIRS]:
+        for case in cases:
             key = (case.file, case.function, case.chip)
             path = KERNELS / f"{case.file}.py"
             inputs = comment_of(path, case.function)

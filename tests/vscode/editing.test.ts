@@ -75,7 +75,9 @@ describe.runIf(full)('editing', () => {
     }));
     const metadata = { language_info: { name: 'python' }, kernelspec: { name: 'python3', display_name: 'Python 3' } };
     b.machine.write('book.ipynb', JSON.stringify({ cells, metadata, nbformat: 4, nbformat_minor: 5 }));
-    const window = await b.open('book.ipynb');
+    // As a notebook, and not as the text that a file given to the window would be.
+    const window = await b.open();
+    await window.openFile('book.ipynb');
     await window.squiggle('error').first().waitFor();
     await window.shot('notebook');
   });

@@ -660,7 +660,8 @@ class StageWriter {
     Epilogue(lines, products);
     kernel_ += Indented(lines, 1);
 
-    int64_t bm = 256;
+    // Weights are read once for each block of rows, so that rows are what VMEM is for.
+    int64_t bm = stage_.whole_columns ? 256 : 512;
     int64_t bn = stage_.whole_columns ? n : 512;
     const auto need = [&] {
       int64_t bytes = bm * k * Bytes(first.left_dtype) + 8 * bm * k;
@@ -671,8 +672,8 @@ class StageWriter {
       return bytes + WeightBytes(k, bn) + ResultBytes(bm, bn) +
              static_cast<int64_t>(stage_.products.size()) * bm * bn * 4;
     };
-    while (!stage_.whole_columns && need() > 2 * kDefaultLimit && bn > 256) bn /= 2;
-    while (need() > 2 * kDefaultLimit && bm > 64) bm /= 2;
+    while (!stage_.whole_columns && need() > kLargestLimit && bn > 256) bn /= 2;
+    while (need() > kLargestLimit && bm > 128) bm /= 2;
     while (!stage_.whole_columns && need() > kLargestLimit && bn > 128) bn /= 2;
     while (need() > kLargestLimit && bm > 16) bm /= 2;
     if (need() > kLargestLimit) {

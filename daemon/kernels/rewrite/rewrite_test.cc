@@ -117,6 +117,7 @@ Answered Ask(const std::string& key, const std::optional<std::string>& text = {}
 
 // Compares with testdata/NAME.py.
 void ExpectGolden(const std::string& name, const std::string& text) {
+  ASSERT_FALSE(text.starts_with("refused")) << name << ": " << text;
   const auto path = Top() / "daemon/kernels/rewrite/testdata" / (name + ".py");
   if (std::getenv("KW_UPDATE_GOLDEN") != nullptr) {
     std::ofstream(path) << text;

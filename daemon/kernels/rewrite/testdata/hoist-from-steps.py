@@ -8,6 +8,7 @@ from jax.experimental.pallas import tpu as pltpu
 
 def rotate_kernel(x_ref, angle_ref, o_ref, cos_ref, sin_ref):
     x = x_ref[...]
+
     @pl.when(pl.program_id(1) == 0)
     def _():
         angle = angle_ref[...]

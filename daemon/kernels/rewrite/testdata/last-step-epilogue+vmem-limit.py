@@ -65,6 +65,7 @@ def greedy_gelu_kernel(x_ref, w_ref, o_ref, acc_ref):
         acc_ref[...] = jnp.zeros_like(acc_ref)
 
     acc_ref[...] += jnp.dot(x_ref[...], w_ref[...], preferred_element_type=jnp.float32)
+
     @pl.when(pl.program_id(2) == pl.num_programs(2) - 1)
     def _():
         o_ref[...] = jax.nn.gelu(acc_ref[...]).astype(o_ref.dtype)

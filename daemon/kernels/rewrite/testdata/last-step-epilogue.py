@@ -12,6 +12,7 @@ def up_kernel(x_ref, w_ref, b_ref, o_ref, acc_ref):
         acc_ref[...] = jnp.zeros_like(acc_ref)
 
     acc_ref[...] += jnp.dot(x_ref[...], w_ref[...], preferred_element_type=jnp.float32)
+
     @pl.when(pl.program_id(2) == pl.num_programs(2) - 1)
     def _():
         h = acc_ref[...] + b_ref[...].astype(jnp.float32)  # biased

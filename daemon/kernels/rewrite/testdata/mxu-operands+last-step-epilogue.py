@@ -17,6 +17,7 @@ def widened_gelu_kernel(x_ref, w_ref, o_ref, acc_ref):
     x = x_ref[...]
     w = w_ref[...]
     acc_ref[...] += jnp.dot(x, w, preferred_element_type=jnp.float32)
+
     @pl.when(pl.program_id(2) == pl.num_programs(2) - 1)
     def _():
         o_ref[...] = jax.nn.gelu(acc_ref[...]).astype(o_ref.dtype)

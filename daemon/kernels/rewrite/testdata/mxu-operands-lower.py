@@ -12,8 +12,8 @@ def product_kernel(x_ref, w_ref, o_ref, acc_ref):
     def _():
         acc_ref[...] = jnp.zeros_like(acc_ref)
 
-    x = x_ref[...].astype(jnp.float32)
-    acc_ref[...] += jnp.dot(x.astype(jnp.bfloat16), w_ref[...].astype(jnp.float32).astype(jnp.bfloat16), preferred_element_type=jnp.float32)
+    x = x_ref[...].astype(jnp.bfloat16)
+    acc_ref[...] += jnp.dot(x, w_ref[...].astype(jnp.bfloat16), preferred_element_type=jnp.float32)
 
     @pl.when(pl.program_id(2) == pl.num_programs(2) - 1)
     def _():

@@ -25,15 +25,26 @@ export function activate(app: App): void {
   const panel = new Panel(app, profiles);
   app.context.subscriptions.push(profiles, overlays, panel);
 
+  const running = new Set<string>(); // a second click is the same wish
   const profile = async (uri?: vscode.Uri, name?: string, against: Against = kAlone) => {
     const { document, kernel } = await app.target(uri, name);
+    const key = `${document.uri.fsPath}::${kernel.name}`;
+    if (running.has(key)) return;
+    running.add(key);
+    try {
+      await profileNow(document, kernel.name, against);
+    } finally {
+      running.delete(key);
+    }
+  };
+  const profileNow = async (document: vscode.TextDocument, name: string, against: Against) => {
     await saveFirst(document, 'profile');
     const text = document.getText();
     const chip = chipsFor(document.uri)[0]!;
     const request = {
       ...(await requestContext(document.uri)),
       file: document.uri.fsPath,
-      function: kernel.name,
+      function: name,
       inputs: '',
       chips: [chip],
       wantHtml: true,
@@ -42,7 +53,7 @@ export function activate(app: App): void {
       againstFunction: against.function,
       againstChip: against.chip,
     };
-    const title = `Profiling ${kernel.name} for ${chip}`;
+    const title = `Profiling ${name} for ${chip}`;
     const options = { location: vscode.ProgressLocation.Notification, title, cancellable: true };
     const reply = await vscode.window.withProgress(options, (_progress, token) => {
       const abort = new AbortController();
@@ -56,11 +67,11 @@ export function activate(app: App): void {
     if (first.status === 'failed') throw new UserError(first.error ?? 'The kernel does not compile.', '', 'user_code');
     const stale = document.getText() !== text;
     profiles.set({ uri: document.uri, result, chip: first, html: reply.html, text, moved: undefined, stale });
-    app.setFigures(document.uri.fsPath, kernel.name, figuresOf(first, text));
+    app.setFigures(document.uri.fsPath, name, figuresOf(first, text));
     overlays.visible = true;
     if (first.refusal !== undefined) {
       void vscode.window.showInformationMessage(
-        `No time can be given for ${kernel.name}: ${first.refusal}. The lines count each instruction once.`,
+        `No time can be given for ${name}: ${first.refusal}. The lines count each instruction once.`,
       );
     }
     if (against !== kAlone || setting<boolean>('overlay.openPanel', document.uri)) panel.show(document.uri);

@@ -30,21 +30,39 @@ export function activate(app: App): void {
       });
   };
 
+  // A second click while the first is under way is the same wish.
+  const starting = new Set<string>();
   const start = async (kind: 'optimize' | 'tune', uri?: vscode.Uri, name?: string): Promise<string | undefined> => {
     const { document, kernel } = await app.target(uri, name);
+    const key = `${kind} ${document.uri.fsPath}::${kernel.name}`;
+    if (starting.has(key)) return undefined;
+    starting.add(key);
+    try {
+      return await startNow(kind, document, kernel.name);
+    } finally {
+      starting.delete(key);
+    }
+  };
+  const startNow = async (kind: string, document: vscode.TextDocument, name: string): Promise<string | undefined> => {
+    const same = (run: RunState) => run.kind === kind && run.file === document.uri.fsPath && run.function === name;
+    if (app.runs.table.all().some((run) => isActive(run) && same(run))) {
+      const another = 'Start Another';
+      const choice = await vscode.window.showInformationMessage(`${kind} ${name} is running already.`, another);
+      if (choice !== another) return undefined;
+    }
     await saveFirst(document, kind === 'tune' ? 'retune' : 'optimize');
     const request = {
       ...(await requestContext(document.uri)),
       kind,
       file: document.uri.fsPath,
-      function: kernel.name,
+      function: name,
       chips: chipsFor(document.uri),
       client: 'vscode',
       budgetSeconds: setting<number>('optimize.budgetSeconds', document.uri),
       maxCompiles: setting<number>('optimize.maxCompiles', document.uri),
     };
     const run = await app.daemon.call((client) => client.startRun(request));
-    app.log.info(`run ${run}: ${kind} ${request.file}::${kernel.name}`);
+    app.log.info(`run ${run}: ${kind} ${request.file}::${name}`);
     await app.context.workspaceState.update(kMine, [...mine(), run].slice(-20));
     follow(run);
     return run;

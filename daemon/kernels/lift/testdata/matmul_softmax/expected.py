@@ -88,9 +88,7 @@ def _attend_call(x, bias, w, block_m=256, block_k=512):
         out_specs=pl.BlockSpec((block_m, n), lambda i, s: (i, 0)),
         out_shape=jax.ShapeDtypeStruct((m, n), x.dtype),
         scratch_shapes=[pltpu.VMEM((block_m, n), jnp.float32)],
-        compiler_params=pltpu.CompilerParams(
-            dimension_semantics=("parallel", "arbitrary")
-        ),
+        compiler_params=pltpu.CompilerParams(dimension_semantics=("parallel", "arbitrary")),
         name="attend",
     )(x.reshape(m, k), bias.reshape(1, n), w)
     return out.reshape(*x.shape[:-1], n)

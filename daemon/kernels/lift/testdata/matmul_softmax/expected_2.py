@@ -117,9 +117,7 @@ def _attend_out_call(scores, block_rows=64):
         ],
         out_specs=pl.BlockSpec((block_rows, d), lambda i: (i, 0)),
         out_shape=jax.ShapeDtypeStruct((rows, d), scores.dtype),
-        compiler_params=pltpu.CompilerParams(
-            dimension_semantics=("parallel",)
-        ),
+        compiler_params=pltpu.CompilerParams(dimension_semantics=("parallel",)),
         name="attend_out",
     )(scores.reshape(rows, d))
     return out.reshape(scores.shape)

@@ -69,17 +69,17 @@ def _mlp_hidden_kernel(x_ref, g_ref, b_ref, b1_ref, w1_ref, o_ref, h_ref):
         g = g_ref[...]
         b = b_ref[...]
         mean = np.mean(x, axis=1, keepdims=True)
-        mean2 = np.mean(x, axis=1, keepdims=True)
-        var = np.mean(np.square(x - mean2), axis=1, keepdims=True)
+        var = np.mean(np.square(x - mean), axis=1, keepdims=True)
         h_ref[...] = ((x - mean) / np.sqrt(var + 1.001358e-05) * g + b).astype(h_ref.dtype)
 
     h = h_ref[...]
     product = np.dot(h, w1_ref[...], preferred_element_type=np.float32)
     b1 = b1_ref[...].astype(np.float32)
-    o_ref[...] = (0.5 * (product + b1) * (1.0 + jax.lax.erf((product + b1) * 0.70710677))).astype(o_ref.dtype)
+    added = product + b1
+    o_ref[...] = (0.5 * added * (1.0 + jax.lax.erf(added * 0.70710677))).astype(o_ref.dtype)
 
 
-def _mlp_hidden_call(x, g, b, b1, w1, block_m=256, block_n=512):
+def _mlp_hidden_call(x, g, b, b1, w1, block_m=512, block_n=512):
     """x (…, k), g (k,), b (k,), b1 (n,), w1 (k, n) -> (…, n). A block of rows has all of k;
     partial blocks of rows and columns store only what exists.
     """
@@ -99,9 +99,7 @@ def _mlp_hidden_call(x, g, b, b1, w1, block_m=256, block_n=512):
         out_specs=pl.BlockSpec((block_m, block_n), lambda i, j: (i, j)),
         out_shape=jax.ShapeDtypeStruct((m, n), x.dtype),
         scratch_shapes=[pltpu.VMEM((block_m, k), np.bfloat16)],
-        compiler_params=pltpu.CompilerParams(
-            dimension_semantics=("parallel", "arbitrary")
-        ),
+        compiler_params=pltpu.CompilerParams(dimension_semantics=("parallel", "arbitrary")),
         name="mlp_hidden",
     )(x.reshape(m, k), g.reshape(1, k), b.reshape(1, k), b1.reshape(1, n), w1)
     return out.reshape(*x.shape[:-1], n)

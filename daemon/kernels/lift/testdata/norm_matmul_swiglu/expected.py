@@ -71,7 +71,7 @@ def _gated_kernel(x_ref, scale_ref, w_gate_ref, w_up_ref, o_ref, scaled_ref):
     o_ref[...] = (gate * jax.nn.sigmoid(gate) * up).astype(o_ref.dtype)
 
 
-def _gated_call(x, scale, w_gate, w_up, block_m=128, block_n=256):
+def _gated_call(x, scale, w_gate, w_up, block_m=512, block_n=512):
     """x (…, k), scale (k,), w_gate (k, n), w_up (k, n) -> (…, n). A block of rows has all
     of k; partial blocks of rows and columns store only what exists.
     """
@@ -91,7 +91,7 @@ def _gated_call(x, scale, w_gate, w_up, block_m=128, block_n=256):
         out_shape=jax.ShapeDtypeStruct((m, n), x.dtype),
         scratch_shapes=[pltpu.VMEM((block_m, k), jnp.bfloat16)],
         compiler_params=pltpu.CompilerParams(
-            dimension_semantics=("parallel", "arbitrary"), vmem_limit_bytes=23 << 20
+            dimension_semantics=("parallel", "arbitrary"), vmem_limit_bytes=50 << 20
         ),
         name="gated",
     )(x.reshape(m, k), scale.reshape(1, k), w_gate, w_up)

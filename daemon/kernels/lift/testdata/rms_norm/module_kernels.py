@@ -31,9 +31,7 @@ def _rms_norm_call(x, w, block_rows=128):
         ],
         out_specs=pl.BlockSpec((block_rows, d), lambda i: (i, 0)),
         out_shape=jax.ShapeDtypeStruct((rows, d), x.dtype),
-        compiler_params=pltpu.CompilerParams(
-            dimension_semantics=("parallel",)
-        ),
+        compiler_params=pltpu.CompilerParams(dimension_semantics=("parallel",)),
         name="rms_norm",
     )(x.reshape(rows, d), w.reshape(1, d))
     return out.reshape(x.shape)
