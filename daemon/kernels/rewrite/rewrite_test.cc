@@ -20,6 +20,7 @@
 #include "daemon/cost/chips.h"
 #include "daemon/diagnose/graph_test_util.h"
 #include "daemon/kernels/edits.h"
+#include "daemon/profile/report.h"
 
 namespace kernelwright::rewrite {
 namespace {
@@ -97,7 +98,7 @@ struct Answered {
 };
 
 Answered Ask(const std::string& key, const std::optional<std::string>& text = {},
-             Exactness allowed = Exactness::kReassociation) {
+             Exactness allowed = Exactness::kReassociation, const profile::ProfileReport* profile = nullptr) {
   const auto it = Graphs().find(key);
   if (it == Graphs().end()) {
     ADD_FAILURE() << "no graph of " << key;
@@ -111,7 +112,7 @@ Answered Ask(const std::string& key, const std::optional<std::string>& text = {}
   files.push_back(std::make_unique<kernels::SourceFile>(answered.path, answered.text));
   const std::vector<kernels::InputSpec> inputs;
   answered.found = ProposeRewrites(
-      {files, answered.path, recorded.function, recorded.program, inputs, ChipOf(recorded.chip), nullptr, allowed});
+      {files, answered.path, recorded.function, recorded.program, inputs, ChipOf(recorded.chip), profile, allowed});
   return answered;
 }
 
@@ -238,6 +239,20 @@ TEST(Rewrite, RulesCompose) {
     const std::string function = Graphs().at(key).function;
     EXPECT_TRUE(again.Of(entry.first).empty()) << entry.first;
   }
+}
+
+TEST(Rewrite, ArithmeticIsLeftAloneWhereMemoryIsTheBound) {
+  profile::ProfileReport report;
+  report.kernels.emplace_back();
+  report.kernels.back().is_pallas = true;
+  report.kernels.back().bound = cost::Bound::kMemory;
+  for (const auto& [rule, key] : {std::pair("exp2", "radial@v5e"), std::pair("one-pass-statistics", "norm@tpu7x")}) {
+    const Answered bound = Ask(key, {}, Exactness::kReassociation, &report);
+    EXPECT_TRUE(bound.Of(rule).empty());
+    EXPECT_NE(bound.Reason(rule).find("bound by memory"), std::string::npos) << bound.Reason(rule);
+  }
+  report.kernels.back().bound = cost::Bound::kVector;
+  EXPECT_FALSE(Ask("radial@v5e", {}, Exactness::kReassociation, &report).Of("exp2").empty());
 }
 
 TEST(Rewrite, KeepsTheRestOfTheFile) {

@@ -1,5 +1,6 @@
 // What the features share. A feature is a file with `activate(app)`; it registers what it needs on `app.context` and knows
 // no other feature except through commands and the events here.
+import { realpathSync } from 'node:fs';
 import * as vscode from 'vscode';
 import { FigureStore, type Figures } from '../common/figures';
 import { concernsKernels, findKernelFunctions, kernelAt, type KernelFunction } from '../common/python_text';
@@ -11,6 +12,8 @@ const kFigures = 'kernelwright.figures';
 
 export class App {
   readonly log: vscode.LogOutputChannel;
+  /** The extension's folder. */
+  readonly root: vscode.Uri;
   readonly daemon: DaemonCare;
   readonly runs: Controller;
   readonly figures: FigureStore;
@@ -23,7 +26,9 @@ export class App {
 
   constructor(readonly context: vscode.ExtensionContext) {
     this.log = vscode.window.createOutputChannel('Kernelwright', { log: true });
-    this.daemon = new DaemonCare(context.extensionPath, this.log);
+    // In a source tree the extension may be a link; what is beside it is beside its real place.
+    this.root = vscode.Uri.file(realpathSync(context.extensionPath));
+    this.daemon = new DaemonCare(this.root.fsPath, this.log);
     this.runs = new Controller(this.daemon, this.log);
     this.figures = new FigureStore(context.workspaceState.get<[string, Figures][]>(kFigures, []));
     context.subscriptions.push(this.log, this.daemon, this.runs, this.figuresChanged, this.checkingChanged);

@@ -339,7 +339,7 @@ function notebookSubject(document: vscode.TextDocument): Subject | undefined {
 }
 
 async function openDocumentation(app: App, page?: string): Promise<void> {
-  const root = app.context.extensionUri;
+  const { root } = app;
   let wanted = page;
   if (wanted === undefined) {
     const id = await vscode.window.showInputBox({

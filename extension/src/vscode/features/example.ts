@@ -4,7 +4,7 @@ import type { App } from '../app';
 
 export function activate(app: App): void {
   app.command('kernelwright.openExample', async () => {
-    const root = app.context.extensionUri;
+    const { root } = app;
     for (const base of [root, vscode.Uri.joinPath(root, '..')]) {
       const bytes = await Promise.resolve(
         vscode.workspace.fs.readFile(vscode.Uri.joinPath(base, 'examples', 'matmul_blocks128.py')),
