@@ -14,6 +14,7 @@ namespace {
 constexpr int64_t kRowBudget = int64_t{8} << 20;      // windows and float32 values of a kernel over rows, bytes
 constexpr int64_t kDefaultLimit = int64_t{11} << 20;  // beyond it a kernel asks for more VMEM
 constexpr int64_t kLargestLimit = int64_t{50} << 20;  // what every chip has
+constexpr int64_t kPrologueRoom = int64_t{32} << 20;
 constexpr int64_t kWidestRow = int64_t{1} << 18;
 constexpr int kLineLength = 100;
 
@@ -715,7 +716,9 @@ class StageWriter {
         "(" + pl_ + ".cdiv(m, block_m)" + (stage_.whole_columns ? ",)" : ", " + pl_ + ".cdiv(n, block_n))");
     std::vector<std::string> semantics = {"parallel"};
     if (!stage_.whole_columns) semantics.emplace_back("arbitrary");
-    FinishProduct(names_.kernel, grid, in_specs, index, scratch_shapes, semantics, need(), operands);
+    // Values of the prologue in float32 are nobody's window: the limit leaves room for them when blocks grow.
+    FinishProduct(names_.kernel, grid, in_specs, index, scratch_shapes, semantics, std::max(need(), kPrologueRoom),
+                  operands);
     return true;
   }
 

@@ -99,7 +99,9 @@ def _mlp_hidden_call(x, g, b, b1, w1, block_m=512, block_n=512):
         out_specs=pl.BlockSpec((block_m, block_n), lambda i, j: (i, j)),
         out_shape=jax.ShapeDtypeStruct((m, n), x.dtype),
         scratch_shapes=[pltpu.VMEM((block_m, k), np.bfloat16)],
-        compiler_params=pltpu.CompilerParams(dimension_semantics=("parallel", "arbitrary")),
+        compiler_params=pltpu.CompilerParams(
+            dimension_semantics=("parallel", "arbitrary"), vmem_limit_bytes=48 << 20
+        ),
         name="mlp_hidden",
     )(x.reshape(m, k), g.reshape(1, k), b.reshape(1, k), b1.reshape(1, n), w1)
     return out.reshape(*x.shape[:-1], n)
