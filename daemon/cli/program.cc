@@ -70,6 +70,7 @@ int RunProgram(int argc, char** argv, MakeEngineFunction make_engine) {
   AddCheck(&program, &context);
   AddProfile(&program, &context);
   AddCapture(&program, &context);
+  AddCalibrate(&program, &context);
   AddRuns(&program, &context);
   AddDoctor(&program, &context);
   AddModels(&program, &context);

@@ -35,7 +35,7 @@ for (const theme of ['Default Dark Modern', 'Default High Contrast', 'Default Hi
       const window = await b.open('add.py');
       await window.pressLens('Profile', window.lens('est. '));
       await window.afterLine('% ·');
-      await window.lens('est. ').click();
+      await window.pressLens('est. ', window.anyTab('Profile: add'));
       await window.frame('main h1');
       await window.shot(`theme-${theme.replaceAll(' ', '-')}`);
     });

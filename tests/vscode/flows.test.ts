@@ -48,7 +48,7 @@ test('a profile stands beside the lines, is stale after an edit, and opens as a 
   await window.shot('overlay-stale');
   await window.page.keyboard.press('Control+z');
   await window.notAfterLine('stale');
-  await window.lens('est. ').click();
+  await window.pressLens('est. ', window.anyTab('Profile: add'));
   const frame = await window.frame('main h1');
   expect(await frame.textContent('main h1')).toContain('add');
   await window.shot('panel');

@@ -124,6 +124,11 @@ export class Window {
     return this.page.locator('.tabs-container .tab.active', { hasText: title });
   }
 
+  /** A tab of any group, active or not. */
+  anyTab(title: string): Locator {
+    return this.page.locator('.tabs-container .tab', { hasText: title }).first();
+  }
+
   quickPickRow(text: string): Locator {
     return this.page.locator('.quick-input-list .monaco-list-row', { hasText: text }).first();
   }
