@@ -1,7 +1,8 @@
 // capture: runs the user's own program and records the first calls of one function, for optimize, check and profile.
 #include <unistd.h>
 
-#include <cstdlib>
+#include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <map>
 #include <memory>

@@ -34,7 +34,10 @@ import jax.numpy as jnp
 from double import double
 
 for rows in (16, 16, 32):
-    double({"x": jnp.ones((rows, 128), jnp.bfloat16)}, jnp.arange(5, dtype=jnp.int32))
+    try:
+        double({"x": jnp.ones((rows, 128), jnp.bfloat16)}, jnp.arange(5, dtype=jnp.int32))
+    except ValueError as error:  # there is no TPU here
+        print(error)
 print("the program's own output")
 sys.exit(int(sys.argv[1]))
 """
