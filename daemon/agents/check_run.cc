@@ -74,7 +74,7 @@ class Check {
     const kernels::SourceFile source(file_, source_.files.front().text);
     if (Syntax(source)) {
       Api(source, inputs_.jax_version.empty() ? kNewestJax : inputs_.jax_version);
-      auto plan = PlanCheck(source, request_);
+      auto plan = PlanCheck(source, request_, inputs_.captures);
       if (!plan) return Fail(plan.error());
       Add(plan->diagnostics);
       if (!plan->targets.empty()) Functions(source, plan->targets);

@@ -22,6 +22,7 @@ struct CheckInputs {
   int parallel = 2;                       // compiles side by side
   std::string jax_version;                // of the last worker for this interpreter; empty: the newest known
   std::chrono::milliseconds debounce{0};  // pause before the first job of a worker
+  std::string captures;                   // folder of recorded calls; empty: none
 };
 
 // Never fails as a whole, except for a request that makes no sense (no such file or function, malformed --inputs):

@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "daemon/kernels/captures.h"
 #include "daemon/kernels/reach.h"
 
 namespace kernelwright::agents {
@@ -43,7 +44,7 @@ Diagnostic BadInputs(const kernels::InputsError& error, Place place) {
 
 // Adds the function as a target, or says what is wrong with its comment.
 void AddFunction(const SourceFile& source, const FunctionInfo& function, const std::vector<kernels::InputSpec>& given,
-                 CheckPlan& plan) {
+                 const std::string& captures, CheckPlan& plan) {
   CheckTarget target;
   target.function = function.qualified_name;
   target.place = target.inputs_place = NamePlace(source.path(), function);
@@ -64,14 +65,18 @@ void AddFunction(const SourceFile& source, const FunctionInfo& function, const s
     }
     target.inputs = std::get<std::vector<kernels::InputSpec>>(parsed);
     target.inputs_origin = "comment";
+  } else if (!kernels::SuppliesInputs(source)) {
+    // A record that cannot be read is no reason to check less than without one.
+    const auto captured = kernels::CapturedInputs(captures, source.path(), function.qualified_name);
+    const kernels::InputsResult parsed =
+        captured && *captured ? kernels::ParseInputsText(**captured) : kernels::InputsResult();
+    if (const auto* inputs = std::get_if<std::vector<kernels::InputSpec>>(&parsed);
+        inputs != nullptr && !inputs->empty()) {
+      target.inputs = *inputs;
+      target.inputs_origin = "capture";
+    }
   }
   plan.targets.push_back(std::move(target));
-}
-
-bool SuppliesInputs(const SourceFile& source) {
-  return std::any_of(source.functions().begin(), source.functions().end(), [](const FunctionInfo& function) {
-    return function.top_level && (function.name == "create_inputs" || function.name == "get_inputs");
-  });
 }
 
 bool NeedsNoInputs(const FunctionInfo& function) {
@@ -134,7 +139,7 @@ Diagnostic NoInputs(const std::string& function, const Place& place) {
   return diagnostic;
 }
 
-Expected<CheckPlan> PlanCheck(const SourceFile& source, const CheckRequest& request) {
+Expected<CheckPlan> PlanCheck(const SourceFile& source, const CheckRequest& request, const std::string& captures) {
   CheckPlan plan;
   std::vector<kernels::InputSpec> given;
   if (!request.inputs.empty()) {
@@ -145,25 +150,33 @@ Expected<CheckPlan> PlanCheck(const SourceFile& source, const CheckRequest& requ
   if (!request.function.empty()) {
     auto function = source.FindFunction(request.function);
     if (!function) return Fail(function.error());
-    AddFunction(source, *function, given, plan);
+    AddFunction(source, *function, given, captures, plan);
     return plan;
   }
   if (!given.empty()) {
     auto function = source.DefaultFunction();
     if (!function) return Fail(function.error());
-    AddFunction(source, *function, given, plan);
+    AddFunction(source, *function, given, captures, plan);
     return plan;
   }
   std::set<std::string> stated;  // a function defined twice counts once, as in Python
   for (const FunctionInfo& function : source.functions()) {
     if (!function.inputs || !stated.insert(function.qualified_name).second) continue;
     auto last = source.FindFunction(function.qualified_name);
-    AddFunction(source, last && last->inputs ? *last : function, {}, plan);
+    AddFunction(source, last && last->inputs ? *last : function, {}, captures, plan);
+  }
+  for (const FunctionInfo& function : source.functions()) {
+    if (function.inputs || stated.contains(function.qualified_name)) continue;
+    const auto captured = kernels::CapturedInputs(captures, source.path(), function.qualified_name);
+    if (!captured || !*captured) continue;
+    stated.insert(function.qualified_name);
+    AddFunction(source, function, {}, captures, plan);
   }
   if (stated.empty()) {
     auto function = source.DefaultFunction();
-    if (function && source.ReachesPallasCall(*function) && (SuppliesInputs(source) || NeedsNoInputs(*function))) {
-      AddFunction(source, *function, {}, plan);
+    if (function && source.ReachesPallasCall(*function) &&
+        (kernels::SuppliesInputs(source) || NeedsNoInputs(*function))) {
+      AddFunction(source, *function, {}, captures, plan);
     }
   }
   const std::set<std::string> covered = Covered(source, plan.targets);

@@ -43,6 +43,7 @@ diagnose::Diagnostic NoInputs(const std::string& function, const diagnose::Place
 // With `request.function`: that one. Else every function with an inputs comment; failing that, the file's only kernel
 // function when its inputs can come from --inputs, the module or its defaults. Functions that reach a kernel and are
 // not covered get an information. kNotFound for an unknown function, kUsage for malformed --inputs.
-Expected<CheckPlan> PlanCheck(const kernels::SourceFile& source, const CheckRequest& request);
+Expected<CheckPlan> PlanCheck(const kernels::SourceFile& source, const CheckRequest& request,
+                              const std::string& captures);
 
 }  // namespace kernelwright::agents

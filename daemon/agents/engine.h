@@ -38,7 +38,8 @@ struct RunRequest {
   std::map<std::string, std::string> environment;  // variables that choose an interpreter (PATH, VIRTUAL_ENV, HOME …)
   std::string client;                              // "cli", "vscode", …
   std::string lift_into;                           // where lifted kernels go: "beside" (also empty), "module"
-  std::string exactness;  // what rewrites may do to values: "bit-equal", "reassociation" (also empty), "lower-precision"
+  std::string
+      exactness;  // what rewrites may do to values: "bit-equal", "reassociation" (also empty), "lower-precision"
 };
 
 // One run as the store has it. Mirrors RunRecord.

@@ -301,6 +301,7 @@ void LocalEngine::Drive(const std::string& run, const RunRequest& request, const
     inputs.request = request;
     inputs.chips = chips;
     inputs.build = parts_.build;
+    inputs.captures = parts_.captures;
     inputs.random_seed = parts_.random_seed;
     inputs.parallel = parts_.parallel;
     if (request.budget_seconds > 0) {
@@ -451,6 +452,7 @@ Expected<CheckResult> LocalEngine::Check(const CheckRequest& request, const OnCh
   inputs.rules = parts_.check_rules.get();
   inputs.cache = parts_.cache.get();
   inputs.parallel = parts_.parallel;
+  inputs.captures = parts_.captures;
   inputs.jax_version = checks_.JaxVersion(request.python);
   if (request.debounce) inputs.debounce = checks_.Debounce(request.document);
   auto result = RunCheck(inputs, *parts_.toolchains, on_stage, seat->stop());
@@ -464,6 +466,7 @@ Expected<ProfileReply> LocalEngine::Profile(const ProfileRequest& request, std::
   ProfileInputs inputs;
   inputs.request = request;
   inputs.chips = *std::move(chips);
+  inputs.captures = parts_.captures;
   inputs.build = parts_.build;
   if (!request.against_chip.empty()) {
     auto against = ResolveChips({request.against_chip});

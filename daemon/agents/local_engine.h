@@ -25,6 +25,7 @@ struct LocalEngineParts {
   std::unique_ptr<CheckRules> check_rules;  // null: checks are refused
   cost::ChipTable chips{{}};
   std::string build;                       // identity of this build, part of the evidence
+  std::string captures;                    // folder of recorded calls (docs/capture.md)
   std::function<uint64_t()> random_seed;   // for frozen seeds
   std::function<uint64_t()> stored_bytes;  // database and cache on disk
   int parallel = 2;

@@ -99,7 +99,7 @@ class Run {
     *is_new = !stored;
     OrFailure<Entry> entry;
     if (!stored) {
-      entry = ReadEntry(request_);
+      entry = ReadEntry(request_, inputs_.captures);
       if (!entry) return entry.error();
       result_.file = entry->file;
       result_.function = entry->function;

@@ -26,6 +26,7 @@ struct OptimizeInputs {
   std::function<uint64_t()> random_seed;  // for the frozen seeds
   int parallel = 2;                       // candidates evaluated side by side
   Deadline budget;                        // of the whole run
+  std::string captures;                   // folder of recorded calls; empty: none
 };
 
 // Runs to the end, or until `stop`; what was proven by then is kept. Never throws; every failure is in the result.

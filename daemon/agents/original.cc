@@ -7,6 +7,7 @@
 
 #include "daemon/base/files.h"
 #include "daemon/base/hash.h"
+#include "daemon/kernels/captures.h"
 #include "daemon/kernels/notebook.h"
 #include "daemon/kernels/syntax.h"
 
@@ -102,7 +103,7 @@ bool SameTypes(const std::vector<TensorType>& a, const std::vector<TensorType>& 
 
 }  // namespace
 
-OrFailure<Entry> ReadEntry(const RunRequest& request) {
+OrFailure<Entry> ReadEntry(const RunRequest& request, const std::string& captures) {
   Entry entry;
   auto real = RealPath(request.file);
   if (!real) return Failed(real.error());
@@ -144,6 +145,15 @@ OrFailure<Entry> ReadEntry(const RunRequest& request) {
     }
     entry.inputs = std::get<std::vector<kernels::InputSpec>>(parsed);
     entry.inputs_origin = "comment";
+  } else if (!kernels::SuppliesInputs(source)) {
+    auto captured = kernels::CapturedInputs(captures, entry.file, entry.function);
+    if (!captured) return Failed(captured.error());
+    if (*captured) {
+      auto inputs = kernels::ParseInputs(**captured, "the captured call");
+      if (!inputs) return Failed(inputs.error());
+      entry.inputs = *std::move(inputs);
+      entry.inputs_origin = "capture";
+    }
   }
   return entry;
 }
@@ -167,7 +177,7 @@ OrFailure<Original> TraceOriginal(const RunRequest& request, const Entry& entry,
     reference_request.file = request.reference_file;
     reference_request.function = request.reference_function;
     reference_request.inputs.clear();
-    auto reference = ReadEntry(reference_request);
+    auto reference = ReadEntry(reference_request, "");
     if (!reference) return tl::unexpected(reference.error());
     frozen.reference = {reference->file, reference->function, {{reference->file, reference->text}}};
     auto traced = toolchain.Trace({frozen.reference, frozen.inputs, {chip}, false, false, limits}, stop);

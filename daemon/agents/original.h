@@ -28,12 +28,12 @@ struct Entry {
   std::string text;
   std::string function;                    // qualified name
   std::vector<kernels::InputSpec> inputs;  // empty: the module is asked
-  std::string inputs_origin;               // "--inputs", "comment"; empty with empty inputs
+  std::string inputs_origin;               // "--inputs", "comment", "capture"; empty with empty inputs
 };
 
-// Reads the file and finds function and inputs. Errors: missing or unreadable file, syntax error (with line), no such
-// function (with those that exist), malformed inputs (with column).
-OrFailure<Entry> ReadEntry(const RunRequest& request);
+// Reads the file and finds function and inputs. `captures`: folder of recorded calls, or empty. Errors: missing or
+// unreadable file, syntax error (with line), no such function (with those that exist), malformed inputs (with column).
+OrFailure<Entry> ReadEntry(const RunRequest& request, const std::string& captures);
 
 // What tracing the original gave. `frozen` lacks ladder and seeds, which come later.
 struct Original {

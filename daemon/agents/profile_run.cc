@@ -168,7 +168,7 @@ class Profiler {
     request.file = file;
     request.function = function;
     request.inputs = given;
-    auto entry = ReadEntry(request);
+    auto entry = ReadEntry(request, inputs_.captures);
     if (!entry) return Fail(entry.error().status);
     auto original = TraceOriginal(request, *entry, inputs_.chips.front()->name, *toolchain_, LimitsNow(), stop_);
     if (!original) return Fail(original.error().status);

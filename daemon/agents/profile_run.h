@@ -18,6 +18,7 @@ struct ProfileInputs {
   std::vector<const cost::Chip*> chips;      // resolved, at least one
   const cost::Chip* against_chip = nullptr;  // resolved; null: the chip of each profile
   std::string build;                         // part of the evidence
+  std::string captures;                      // folder of recorded calls; empty: none
 };
 
 // An error is what keeps every chip from being profiled: file, function, inputs, interpreter, trace. What goes wrong

@@ -64,8 +64,8 @@ struct ChipResult {
   double speedup = 0;   // original / best by estimate; 0 without a best
   std::string verdict;  // faster, probably, tie; empty without a comparison
   std::vector<PlanStep> plan;
-  std::vector<kernels::Proposal> recognised;    // changes of structure that were found, tried or not
-  std::vector<kernels::RuleRefusal> refusals;   // rules that do not apply, and why
+  std::vector<kernels::Proposal> recognised;   // changes of structure that were found, tried or not
+  std::vector<kernels::RuleRefusal> refusals;  // rules that do not apply, and why
   std::vector<CandidateRow> candidates;
   int compiles = 0;  // cache hits included
   int compiles_cached = 0;

@@ -99,7 +99,11 @@ std::string CheckSummary(const agents::CheckResult& result) {
   std::vector<std::string> parts;
   if (const size_t errors = Count(result, Severity::kError, "")) parts.push_back(Plural(errors, "error"));
   if (const size_t warnings = Count(result, Severity::kWarning, "")) parts.push_back(Plural(warnings, "warning"));
-  if (result.failure.kind() == ErrorKind::kCancelled) parts.emplace_back("cancelled");
+  if (result.failure.kind() == ErrorKind::kCancelled) {
+    parts.emplace_back("cancelled");
+  } else if (!result.failure.ok()) {
+    parts.emplace_back("not finished");
+  }
   std::string text = parts.empty() ? "nothing found" : Join(parts, ", ");
   if (!result.chips.empty()) text += " on " + Join(result.chips, ", ");
   return text;

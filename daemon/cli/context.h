@@ -52,6 +52,7 @@ CLI::Option* AddDuration(CLI::App* command, const char* name, double* seconds, c
 void AddOptimize(CLI::App* program, Context* context);  // and tune
 void AddCheck(CLI::App* program, Context* context);
 void AddProfile(CLI::App* program, Context* context);
+void AddCapture(CLI::App* program, Context* context);
 void AddCalibrate(CLI::App* program, Context* context);
 void AddRuns(CLI::App* program, Context* context);
 void AddDoctor(CLI::App* program, Context* context);

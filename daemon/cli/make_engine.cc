@@ -12,6 +12,7 @@
 #include "daemon/base/files.h"
 #include "daemon/base/hash.h"
 #include "daemon/base/lock_file.h"
+#include "daemon/kernels/captures.h"
 #include "daemon/service/build_identity.h"
 #include "daemon/store/content_cache.h"
 #include "daemon/worker/provider.h"
@@ -94,6 +95,7 @@ Expected<std::unique_ptr<Engine>> MakeEngine(const EngineOptions& options) {
   parts.check_rules = *std::move(rules);
   parts.chips = *std::move(chips);
   parts.build = service::ThisBuild().ToString();
+  parts.captures = kernels::CapturesFolder(options.state_folder).string();
   parts.random_seed = RandomSeed;
   parts.stored_bytes = [store_path, cache_path] { return FileBytes(store_path) + FileBytes(cache_path); };
   return MakeLocalEngine(std::move(parts));

@@ -69,6 +69,7 @@ int RunProgram(int argc, char** argv, MakeEngineFunction make_engine) {
   AddOptimize(&program, &context);
   AddCheck(&program, &context);
   AddProfile(&program, &context);
+  AddCapture(&program, &context);
   AddCalibrate(&program, &context);
   AddRuns(&program, &context);
   AddDoctor(&program, &context);

@@ -73,8 +73,8 @@ def float_bits(dtype: str) -> int | None:
 
 
 def _written_inputs(call: ir_pb2.PallasCall) -> list[str]:
-    """Names of input references that the kernel stores to, aliased ones left out, and those in SMEM, which are
-    copies: kernels that ship with jax keep counters there.
+    """Names of input references that the kernel stores to, aliased ones left out, and those in SMEM, which
+    are copies: kernels that ship with jax keep counters there.
     """
     aliased = {a.operand for a in call.aliases}
     spaces = ["smem"] * call.num_scalar_prefetch + [b.memory_space for b in call.blocks if not b.is_output]

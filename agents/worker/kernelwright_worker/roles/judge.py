@@ -252,8 +252,8 @@ class _Judge:
     def _ask_oracle(
         self, specs: object, values: list[worker_pb2.Tensor], widen: bool = False
     ) -> worker_pb2.RoleReply:
-        """Plain evaluation first: it is mostly faster, and what it cannot see is the candidate's matter, not the
-        oracle's.
+        """Plain evaluation first: it is mostly faster, and what it cannot see is the candidate's matter, not
+        the oracle's.
         """
         plain = request(specs, values, widen=widen)  # type: ignore[arg-type]
         full = request(specs, values, widen=widen, interpret=True)  # type: ignore[arg-type]
