@@ -76,6 +76,7 @@ class Estimator {
     options.contents = &contents;
     ReplayResult result = Replay(programs_, callees_, 0, &memory, TimingOf(chip), options);
     if (result.refusal) return std::move(*result.refusal);
+    if (auto refusal = NothingRan(result)) return std::move(*refusal);
     return static_cast<double>(result.ticks) / kTicksPerCycle / chip.cycles_per_ms();
   }
 
@@ -89,6 +90,7 @@ class Estimator {
     options.contents = &contents;
     replay_ = Replay(programs_, callees_, 0, &memory_, timing, options);
     if (replay_.refusal) return Refused(std::move(*replay_.refusal));
+    if (auto refusal = NothingRan(replay_)) return Refused(std::move(*refusal));
     replayed_ = true;
     return Assemble(replay_, timing);
   }
@@ -133,6 +135,18 @@ class Estimator {
     Refusal refusal;
     refusal.reason = std::move(reason);
     return refusal;
+  }
+
+  // Dumps with kernels of which none ran: seen on grouped products of XLA's, whose top-level program names no kernel.
+  std::optional<Refusal> NothingRan(const ReplayResult& replay) const {
+    for (size_t i = 1; i < programs_.size(); ++i) {
+      if (!programs_[i].is_runtime && replay.programs[i].calls > 0) return std::nullopt;
+    }
+    const bool has_kernels = std::any_of(bundles_.begin(), bundles_.end(), [](const auto& unit) {
+      return unit.first != "TLP" && !unit.first.starts_with("<late-");
+    });
+    if (!has_kernels) return std::nullopt;
+    return Because("none of the program's kernels ran in the replay: the program around them was not understood");
   }
 
   // Sorts the files by unit.

@@ -175,5 +175,19 @@ TEST(EstimateTest, FloorAndRoofline) {
   EXPECT_EQ(impossible.confidence, Confidence::kLow);
 }
 
+// A top-level program that names no kernel, beside dumps of one: found on a grouped product of XLA's.
+TEST(EstimateTest, KernelsThatNeverRunAreARefusal) {
+  Dumps dumps = GoldenDumps("v5e", "add");
+  for (Dump& dump : dumps) {
+    if (dump.name.find("TLP") == std::string::npos || dump.name.find("final_bundles") == std::string::npos) continue;
+    const size_t call = dump.text.find("inlined_call %");
+    ASSERT_NE(call, std::string::npos);
+    dump.text.replace(call, 12, "sfence      ");
+  }
+  const CostResult result = EstimateFromDumps(std::move(dumps), ShippedChip("v5e"), {}, {});
+  ASSERT_TRUE(std::holds_alternative<Refusal>(result));
+  EXPECT_THAT(std::get<Refusal>(result).reason, ::testing::HasSubstr("none of the program's kernels ran"));
+}
+
 }  // namespace
 }  // namespace kernelwright::cost
