@@ -110,7 +110,7 @@ class ChipRun {
       return {};
     }
     const StructureStage::Node base = *stage.Best();
-    const Status found = Discover(run_, *base.variant, chip_.name, [](size_t, size_t) {});
+    Status found = Discover(run_, *base.variant, chip_.name, [](size_t, size_t) {});
     if (!found.ok()) return found;
     const auto used = static_cast<uint32_t>(evaluation_.compiles());
     const size_t tried = evaluation_.attempts().size();

@@ -133,7 +133,7 @@ class Run {
     if (original_.Calls().empty()) {
       original_.discovery.emplace();  // no number in it sets a block
     }
-    const Status found = Discover(run_, original_, chip.name, [&](size_t done, size_t total) {
+    Status found = Discover(run_, original_, chip.name, [&](size_t done, size_t total) {
       run_.Emit("progress", ProgressPayload("", "planning", done, total, 0, -1));
     });
     if (!found.ok()) return found;

@@ -427,21 +427,21 @@ bool OperationDecoder::DecodeDma(std::string_view opcode, std::string_view text,
   const std::string_view from = path.substr(0, to);
   const std::string_view into = to == std::string_view::npos ? std::string_view{} : path.substr(to + 4);
   const auto on_chip = [](std::string_view s) { return s == "vmem" || s == "smem"; };
+  // "dma.general … /* smem-to-hbm */": the opcode does not tell where from and where to, the comment does. In the
+  // program around the kernels it is a message to the SparseCores, whose flag only the loader knows.
+  const bool message = path == "general" && text.find("-to-hbm */") != std::string_view::npos;
+  // A window of an operand in HBM with more strides than the plain forms take.
+  const bool window = path == "general" && !message && text.find("window_bounds:") != std::string_view::npos;
   if (into.starts_with("host")) {
     p->op.path = DmaPath::kHost;
   } else if (from == "hbm" && into == "hbm") {
     p->op.path = DmaPath::kHbmToHbm;
-  } else if ((from == "hbm" && on_chip(into)) || (on_chip(from) && into == "hbm")) {
+  } else if (window || (from == "hbm" && on_chip(into)) || (on_chip(from) && into == "hbm")) {
     p->op.path = DmaPath::kHbm;
   } else if (on_chip(from) && on_chip(into)) {
     p->op.path = DmaPath::kLocal;
-  } else if (path == "general" && text.find("-to-hbm */") != std::string_view::npos) {
-    // "dma.general … /* smem-to-hbm */": the opcode does not tell where from and where to, the comment does. In the
-    // program around the kernels it is a message to the SparseCores, whose flag only the loader knows.
+  } else if (message) {
     p->op.path = program_->is_top_level ? DmaPath::kHost : DmaPath::kHbm;
-  } else if (path == "general" && text.find("window_bounds:") != std::string_view::npos) {
-    // A window of an operand in HBM with more strides than the plain forms take.
-    p->op.path = DmaPath::kHbm;
   } else {
     p->op.path = DmaPath::kUnmodelled;
   }

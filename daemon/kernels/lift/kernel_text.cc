@@ -244,7 +244,7 @@ class StageWriter {
 
   // How an argument is given to the kernel: as a matrix.
   std::string AsMatrix(const Place& input, const std::string& rows, const std::string& column) const {
-    const std::string name = ArgumentOf(input);
+    std::string name = ArgumentOf(input);
     if (input.weight != nullptr) return name;
     return name + ".reshape(" + (input.layout.rows ? rows : "1") + ", " +
            (input.layout.column != kUnit ? column : "1") + ")";

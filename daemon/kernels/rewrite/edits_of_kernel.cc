@@ -58,7 +58,7 @@ std::string WrittenShape(const KernelView& view, const Ref& ref) {
 }  // namespace
 
 std::string Rewriter::Jnp() {
-  const std::string name = FixBuilder::Jnp();
+  std::string name = FixBuilder::Jnp();
   if (name.find('.') == std::string::npos) return name;
   const kernels::Import* anchor = nullptr;
   for (const kernels::Import& entry : view_.source.file().imports()) {
