@@ -27,7 +27,10 @@ std::string Dims(const json& shape) {
 Expected<std::string> Item(const json& leaf, const std::string& where) {
   const std::string path = leaf.at("path");
   const std::string kind = leaf.at("kind");
-  if (kind == "static") return path + "=" + leaf.at("value").dump();
+  if (kind == "static") {
+    const json& value = leaf.at("value");
+    return path + "=" + (value.is_boolean() ? (value.get<bool>() ? "True" : "False") : value.dump());
+  }
   if (kind == "key" && leaf.at("shape").empty()) return path + "=prng";
   if (kind == "array") {
     std::string text = path + "=" + ShortDtype(leaf.at("dtype").get<std::string>()) + Dims(leaf.at("shape"));

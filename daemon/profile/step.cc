@@ -179,14 +179,16 @@ class Layout {
       step_.timeline.units[compiler::UnitName(unit)][slice] += part / step_.timeline.slice_cycles;
       vector |= unit != Unit::kScalar;
     }
-    step_.busy_cycles += 1;
+    ++bundles_;
     scalar_only_ += vector ? 0 : 1;
   }
 
   void Finish() {
-    if (step_.busy_cycles > 0) {
-      for (auto& [unit, used] : step_.units) used /= step_.busy_cycles;
-      step_.scalar_only_share = scalar_only_ / step_.busy_cycles;
+    // More than the bundles where the hardware waits for its units, and behind branches.
+    step_.busy_cycles = step_.timeline.cycles - step_.wait_cycles;
+    if (bundles_ > 0) {
+      for (auto& [unit, used] : step_.units) used /= bundles_;
+      step_.scalar_only_share = scalar_only_ / bundles_;
     }
     const auto rounds = static_cast<double>(rounds_.size());
     step_.cycles = step_.timeline.cycles / rounds;
@@ -213,6 +215,7 @@ class Layout {
   const Rounds& rounds_;
   const int64_t start_;
   Step step_;
+  double bundles_ = 0;
   double scalar_only_ = 0;
   std::vector<std::map<int, int>> votes_;  // by slice: line -> operations
 };
