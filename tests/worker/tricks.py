@@ -50,6 +50,7 @@ TRICKS = [
     Trick("wrong_tree", "G45"),
     Trick("narrow_accumulator", "G46", "sum_steps_reference", tuple(STEPS)),
     Trick("low_precision", "G46", "matmul_reference", tuple(SQUARE)),
+    Trick("rounded_and_widened", "G46", "matmul_reference", tuple(SQUARE)),
     Trick("leaves_thread", "G52"),
     Trick("leaves_process", "G52"),
 ]

@@ -131,6 +131,14 @@ def low_precision(x, y):
     return pl.pallas_call(kernel, out_shape=jax.ShapeDtypeStruct((x.shape[0], y.shape[1]), x.dtype))(x, y)
 
 
+def rounded_and_widened(x, y):
+    def kernel(x_ref, y_ref, o_ref):
+        a, b = x_ref[...].astype(jnp.bfloat16), y_ref[...].astype(jnp.bfloat16)
+        o_ref[...] = jnp.dot(a.astype(jnp.float32), b.astype(jnp.float32))
+
+    return pl.pallas_call(kernel, out_shape=jax.ShapeDtypeStruct((x.shape[0], y.shape[1]), x.dtype))(x, y)
+
+
 def leaves_thread(x):
     threading.Thread(target=time.sleep, args=(600,), daemon=True).start()
     return add_one(x)

@@ -102,6 +102,11 @@ def matmul_reference(x, y):
     return jnp.dot(x, y)
 
 
+def matmul_widened_reference(x, y):
+    wide = jnp.dot(x.astype(jnp.float32), y.astype(jnp.float32), precision="highest")
+    return wide.astype(x.dtype)
+
+
 def _rows(kernel, x):
     spec = pl.BlockSpec((8, x.shape[1]), lambda i: (i, 0))
     return pl.pallas_call(

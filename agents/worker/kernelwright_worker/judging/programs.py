@@ -24,6 +24,8 @@ _TRANSPARENT = {
     "select_n",
     "reduce_sum",
 }
+# What changes the form of a value and not what it says.
+_CARRYING = {"convert_element_type", "reshape", "transpose", "squeeze", "broadcast_in_dim", "copy"}
 _MAX_DEPTH = 24
 # Precision of a product, by name; absent means the device's default, which rounds float32 operands to
 # bfloat16.
@@ -143,7 +145,7 @@ def _operation(
             a.name == "interpret" and (a.bool_value or a.text) for a in operation.attributes
         )
     if name == "dot_general":
-        _product(operation, found, types)
+        _product(operation, found, types, producers)
     if name in ("swap", "addupdate", "masked_swap") and len(operation.inputs) >= 2:
         reference = operation.inputs[0].value
         value = operation.inputs[1].value
@@ -154,17 +156,37 @@ def _operation(
             _carries(region, skip, operation, found)
 
 
-def _product(operation: ir_pb2.Operation, found: Summary, types: dict[int, ir_pb2.TensorType]) -> None:
-    operands = [types.get(o.value) for o in operation.inputs[:2]]
-    widths = [float_bits(t.dtype) for t in operands if t is not None]
-    if not widths or any(w is None for w in widths):
+def _product(
+    operation: ir_pb2.Operation,
+    found: Summary,
+    types: dict[int, ir_pb2.TensorType],
+    producers: dict[int, ir_pb2.Operation],
+) -> None:
+    widths = [_information_bits(o.value, types, producers) for o in operation.inputs[:2] if o.value in types]
+    known = [w for w in widths if w is not None]
+    if not known or len(known) < len(widths):
         return
-    found.product_operand_bits = _least(found.product_operand_bits, min(w for w in widths if w is not None))
+    found.product_operand_bits = _least(found.product_operand_bits, min(known))
     # The unit itself sums in float32; what a program can lose is the result that it keeps between steps.
     found.product_bits = _least(found.product_bits, float_bits(operation.outputs[0].type.dtype))
+    if max(known) <= 16:
+        return  # one pass of the unit multiplies 16 bits exactly, whatever precision is asked for
     text = next((a.text for a in operation.attributes if a.name == "precision"), "")
     levels = [_PRECISION.get(p, 0) for p in text.strip("()").split(",")]
     found.product_precision = _least(found.product_precision, min(levels))
+
+
+def _information_bits(
+    value: int, types: dict[int, ir_pb2.TensorType], producers: dict[int, ir_pb2.Operation], depth: int = 0
+) -> int | None:
+    """Width of what a value can hold: bfloat16 that was widened has 16 bits still."""
+    kind = types.get(value)
+    bits = float_bits(kind.dtype) if kind is not None else None
+    producer = producers.get(value)
+    if bits is None or producer is None or producer.name not in _CARRYING or depth == _MAX_DEPTH:
+        return bits
+    before = _information_bits(producer.inputs[0].value, types, producers, depth + 1)
+    return bits if before is None else min(bits, before)
 
 
 def _accumulator(kind: ir_pb2.TensorType | None, operation: ir_pb2.Operation, found: Summary) -> None:
