@@ -1,8 +1,8 @@
 """Compiles entries for their chip and keeps the compiler's dumps, each in a process of its own.
 
-The parent imports jax and tokamax once and forks; a child that aborts, hangs or needs too much memory costs one
-entry. What is kept per entry: a folder of compressed dumps and a small JSON with what the compiler says about
-flops and bytes, and the flops of the program's products.
+The parent imports jax and tokamax once and forks; a child that aborts, hangs or needs too much memory costs
+one entry. What is kept per entry: a folder of compressed dumps and a small JSON with what the compiler says
+about flops and bytes, and the flops of the program's products.
 """
 
 from __future__ import annotations
@@ -19,9 +19,13 @@ import sys
 import tempfile
 import time
 import traceback
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from entries import TOPOLOGIES, Entry
+# Run as scripts from this folder; the type checker sees them as a package.
+if TYPE_CHECKING:
+    from calibration.entries import FILES, TOPOLOGIES, Entry
+else:
+    from entries import FILES, TOPOLOGIES, Entry
 
 _PASSES = r"final_bundles|final_hlo|pre-finalize-registers-and-allocations"
 _WANTED = re.compile(r"-final_bundles\.txt$|TLP-hlo\.txt$|-registers-and-allocations\.txt$")
@@ -43,7 +47,6 @@ def import_everything(entries: list[Entry]) -> None:
 
     import jax
     import jax.experimental.topologies  # noqa: F401
-    from entries import FILES
 
     # The package parses the command line for flags of its own when it is first asked for one.
     del sys.argv[1:]
@@ -90,7 +93,11 @@ def compile_entry(entry: Entry, folder: pathlib.Path, deadline: float) -> dict[s
     elif timed_out:
         answer = {"status": "failed", "stage": "compile", "reason": f"not compiled within {deadline:.0f} s"}
     else:
-        answer = {"status": "failed", "stage": "compile", "reason": f"the compiler ended with status {status}"}
+        answer = {
+            "status": "failed",
+            "stage": "compile",
+            "reason": f"the compiler ended with status {status}",
+        }
     answer["seconds"] = round(time.monotonic() - started, 1)
     (folder / f"{entry.name}.json").write_text(json.dumps(answer))
     return answer
@@ -123,12 +130,17 @@ def _compile(entry: Entry) -> dict[str, Any]:
     topology = topologies.get_topology_desc(platform="tpu", topology_name=TOPOLOGIES[entry.chip])
     device = topology.devices[0]
     sharding = jax.sharding.SingleDeviceSharding(device)
-    # The package asks for the device that would run the operation; here it is the one that it is compiled for.
+    # The package asks for the device that would run the operation; here it is the one that it is compiled
+    # for.
     op_lib.backend.get_default_device = lambda: device
-    abstract = mesh.AbstractDevice(device_kind=device.device_kind, num_cores=device.num_cores or 1, platform="tpu")
+    abstract = mesh.AbstractDevice(
+        device_kind=device.device_kind, num_cores=device.num_cores or 1, platform="tpu"
+    )
     with mesh.use_abstract_mesh(mesh.AbstractMesh((), (), abstract_device=abstract)):
         op, bound = entry.bound()
-        function, arguments = benchmarking.standardize_function(op, *bound.args, kwargs=bound.kwargs, seed=None)
+        function, arguments = benchmarking.standardize_function(
+            op, *bound.args, kwargs=bound.kwargs, seed=None
+        )
         placed = [jax.ShapeDtypeStruct(a.shape, a.dtype, sharding=sharding) for a in arguments]
         traced = jax.jit(function).trace(placed)
         flops, dtype = product_flops(traced.jaxpr.jaxpr)
@@ -152,7 +164,7 @@ def _compile(entry: Entry) -> dict[str, Any]:
 
 
 def product_flops(jaxpr: Any, times: float = 1) -> tuple[float, str]:
-    """Flops of the products of a program (a multiply and an add count as two), and the operand type of most."""
+    """Flops of a program's products (a multiply and an add count as two), and the operand type of most."""
     by_dtype: dict[str, float] = {}
     _count(jaxpr, times, by_dtype)
     dtype = max(by_dtype, key=lambda name: by_dtype[name]) if by_dtype else ""

@@ -1,8 +1,8 @@
 """tokamax's published device times as a list of entries, each of which can be rebuilt as a function.
 
-The package `tokamax` carries, for real chips, how long its operations took: per operation a JSON file whose keys
-are the arguments (shapes, types, options) and whose values hold the times of each configuration. An entry is one
-timed configuration; its name is a hash of what it is, so that results survive a reordering of the files.
+The package `tokamax` carries, for real chips, how long its operations took: per operation a JSON file whose
+keys are the arguments (shapes, types, options) and whose values hold the times of each configuration. An entry
+is one timed configuration; its name is a hash of what it is, so that results survive a reordering of the files.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from typing import Any
 CHIPS = {"tpu7x": "tpu7x", "tpu_v5_lite": "v5e"}
 TOPOLOGIES = {"tpu7x": "tpu7x:2x2x1", "v5e": "v5e:1x1"}
 
-# File of the package -> (operation, implementation, module, class). Operations and their derivatives are apart.
+# File of the package -> (operation, implementation, module, class).
+# Operations and their derivatives are apart.
 FILES = {
     "dot_product_attention": ("attention", "xla", "attention.base", "DotProductAttention"),
     "dot_product_attention_vjp": ("attention_vjp", "xla", "attention.base", "DotProductAttentionVjp"),
@@ -34,7 +35,8 @@ FILES = {
     "linear_softmax_cross_entropy_loss": (
         "cross_entropy", "xla", "linear_softmax_cross_entropy_loss.base", "LinearSoftmaxCrossEntropyLoss"),
     "linear_softmax_cross_entropy_loss_vjp": (
-        "cross_entropy_vjp", "xla", "linear_softmax_cross_entropy_loss.base", "LinearSoftmaxCrossEntropyLossVjp"),
+        "cross_entropy_vjp", "xla", "linear_softmax_cross_entropy_loss.base",
+        "LinearSoftmaxCrossEntropyLossVjp"),
     "pallas_mosaic_tpu_linear_softmax_cross_entropy_loss": (
         "cross_entropy", "pallas", "linear_softmax_cross_entropy_loss.pallas_mosaic_tpu",
         "PallasMosaicTpuLinearSoftmaxCrossEntropyLoss"),
@@ -79,7 +81,9 @@ class Entry:
         _, _, module, name = FILES[self.file]
         op = getattr(importlib.import_module(f"tokamax._src.ops.{module}"), name)()
         adapter = cache._get_cache_adapter(op)
-        ((arguments, configs),) = adapter.validate_json(json.dumps({self.key: {self.config: _NO_TIME}})).items()
+        ((arguments, configs),) = adapter.validate_json(
+            json.dumps({self.key: {self.config: _NO_TIME}})
+        ).items()
         (config,) = configs
         # A derivative's own derivative is not wanted; configurations of XLA are empty.
         op = op.replace(config=config if self.config != "{}" else None)

@@ -1,11 +1,19 @@
-"""In which order entries are compiled: cheap ones first, all operations alike, both implementations of a shape together."""
+"""In which order entries are compiled: cheap ones first, all operations alike.
+
+Both implementations of a shape come together.
+"""
 
 from __future__ import annotations
 
 import collections
 import itertools
+from typing import TYPE_CHECKING
 
-from entries import Entry
+# Run as scripts from this folder; the type checker sees them as a package.
+if TYPE_CHECKING:
+    from calibration.entries import Entry
+else:
+    from entries import Entry
 
 
 def order(entries: list[Entry]) -> list[Entry]:
@@ -25,5 +33,5 @@ def order(entries: list[Entry]) -> list[Entry]:
 
 
 def half(entry: Entry) -> str:
-    """"fit" or "report": by shape, so that both implementations of one problem are in the same half."""
+    """Is "fit" or "report": by shape, so that both implementations of one problem are in the same half."""
     return "fit" if int(entry.shape, 16) % 2 == 0 else "report"

@@ -1,4 +1,7 @@
-"""What came out, as facts and as tables: errors by operation, a bare roofline beside them, the order of implementations."""
+"""What came out, as facts and as tables.
+
+Errors by operation, a bare roofline beside them, the order of implementations.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ Fact = dict[str, Any]
 
 
 def roofline(fact: Fact) -> float | None:
-    """Milliseconds that the flops of the algorithm's products and the bytes of its arguments and results take at least."""
+    """Least milliseconds for the flops of the algorithm's products and the bytes of its arguments and results."""
     if not fact.get("flops") and not fact.get("bytes"):
         return None
     flops, bandwidth = PEAKS[fact["chip"]]
@@ -36,8 +39,8 @@ def by_operation(facts: list[Fact]) -> list[str]:
         groups[fact["chip"], fact["operation"], fact["implementation"]].append(fact)
         groups[fact["chip"], fact["operation"], "all"].append(fact)
     lines = [
-        "| chip | operation | implementation | entries | refused | error, fitted half % | error, other half % | "
-        "roofline, other half % |",
+        "| chip | operation | implementation | entries | refused | error, fitted half % | "
+        "error, other half % | roofline, other half % |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for key in sorted(groups):
@@ -49,8 +52,8 @@ def by_operation(facts: list[Fact]) -> list[str]:
         for half in ("fit", "report"):
             cells.append(median([error(m["estimate_ms"], m["ms"]) for m in timed if m["half"] == half]))
         bare = [error(r, m["ms"]) for m in timed if m["half"] == "report" and (r := roofline(m)) is not None]
-        lines.append(f"| {' | '.join(key)} | {len(members)} | {len(members) - len(timed)} | {cells[0]} | {cells[1]} | "
-                     f"{median(bare)} |")  # fmt: skip
+        lines.append(f"| {' | '.join(key)} | {len(members)} | {len(members) - len(timed)} | {cells[0]} | "
+                     f"{cells[1]} | {median(bare)} |")  # fmt: skip
     return lines
 
 
@@ -74,7 +77,9 @@ def order(facts: list[Fact]) -> tuple[int, int, list[str]]:
         if (predicted > 1) == (ratio > 1):
             right += 1
         else:
-            wrong.append(f"{chip} {operation} {shape}: XLA / Pallas measured {ratio:.2f}, estimated {predicted:.2f}")
+            wrong.append(
+                f"{chip} {operation} {shape}: XLA / Pallas measured {ratio:.2f}, estimated {predicted:.2f}"
+            )
     return right, total, wrong
 
 
@@ -82,15 +87,23 @@ def summary(facts: list[Fact]) -> str:
     right, total, wrong = order(facts)
     lines = by_operation(facts)
     timed = [f for f in facts if "estimate_ms" in f]
-    lines += ["", f"{len(facts)} entries of {len({f['operation'] for f in facts})} operations: {len(timed)} estimated, "
-              f"{len(facts) - len(timed)} refused or not compiled.", "",
-              f"XLA against Pallas of the same shape, measured more than 10 % apart: {right} of {total} in the right order."]  # fmt: skip
+    lines += [
+        "",
+        f"{len(facts)} entries of {len({f['operation'] for f in facts})} operations: "
+        f"{len(timed)} estimated, {len(facts) - len(timed)} refused or not compiled.",
+        "",
+        "XLA against Pallas of the same shape, measured more than 10 % apart: "
+        f"{right} of {total} in the right order.",
+    ]
     lines += [f"Wrong: {text}." for text in wrong]
     return "\n".join(lines)
 
 
 def every_entry(facts: list[Fact]) -> str:
-    lines = ["| entry | arguments | half | measured ms | estimate ms | roofline ms |", "|---|---|---|---|---|---|"]
+    lines = [
+        "| entry | arguments | half | measured ms | estimate ms | roofline ms |",
+        "|---|---|---|---|---|---|",
+    ]
     for fact in sorted(facts, key=lambda f: f["name"]):
         bare = roofline(fact)
         value = f"{fact['estimate_ms']:.4g}" if "estimate_ms" in fact else fact["refusal"]

@@ -2,12 +2,13 @@
 
 usage: scripts/calibration compile [--limit N] [--deadline SECONDS]   dumps of entries that have none yet
        scripts/calibration estimate                                   an estimate or a refusal for each dump
-       scripts/calibration fit --chip CHIP --write CHIPS.json         the chip's figures, on one half of the shapes
-       scripts/calibration report [--record]                          errors on both halves; --record writes docs
+       scripts/calibration fit --chip CHIP --write CHIPS.json         the chip's figures, on half the shapes
+       scripts/calibration report [--record]                          errors; --record writes docs
 
-Dumps are kept in $KW_CALIBRATION_DUMPS (default: build/calibration); every step goes on where it was interrupted.
-The step `compile` needs a Python with tokamax 0.0.12, jax 0.10.2 and libtpu 0.0.52 ($KW_CALIBRATION_PYTHON, or
-`pip install tokamax==0.0.12 jax==0.10.2 libtpu==0.0.52` in a virtual environment of your own).
+Dumps are kept in $KW_CALIBRATION_DUMPS (default: build/calibration); every step goes on where it was
+interrupted.
+The step `compile` needs a Python with tokamax 0.0.12, jax 0.10.2 and libtpu 0.0.52 ($KW_CALIBRATION_PYTHON,
+or `pip install tokamax==0.0.12 jax==0.10.2 libtpu==0.0.52` in a virtual environment of your own).
 """
 
 from __future__ import annotations
@@ -19,12 +20,17 @@ import os
 import pathlib
 import subprocess
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import compile_dumps
-import entries as entries_module
-import plan
-import report
+# Run as scripts from this folder; the type checker sees them as a package.
+if TYPE_CHECKING:
+    from calibration import compile_dumps, plan, report
+    from calibration import entries as entries_module
+else:
+    import compile_dumps
+    import entries as entries_module
+    import plan
+    import report
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 DUMPS = pathlib.Path(os.environ.get("KW_CALIBRATION_DUMPS", TOP / "build" / "calibration"))
@@ -81,7 +87,8 @@ def fact_of(entry: entries_module.Entry, answer: dict[str, Any]) -> report.Fact:
 
 
 def write_facts(facts: list[report.Fact]) -> None:
-    # Both implementations of a shape do the same work: the fewer flops count, without those of branches not taken.
+    # Both implementations of a shape do the same work: the fewer flops count, without those of branches not
+    # taken.
     least: dict[tuple[str, str, str], float] = {}
     for fact in facts:
         key = (fact["chip"], fact["operation"], fact["shape"])
@@ -96,7 +103,9 @@ def estimate() -> None:
     facts = []
     for chip in entries_module.TOPOLOGIES:
         tried = [(entry, answer) for entry, answer in compiled() if entry.chip == chip]
-        ready = [(entry.name, entry.milliseconds) for entry, answer in tried if answer["status"] == "compiled"]
+        ready = [
+            (entry.name, entry.milliseconds) for entry, answer in tried if answer["status"] == "compiled"
+        ]
         outcomes = {p["program"]: p for p in calibrate(chip, ready, "--compare")["pairs"]} if ready else {}
         for entry, answer in tried:
             fact = fact_of(entry, answer)
@@ -122,7 +131,10 @@ def show(record: bool) -> None:
     if record:
         today = datetime.date.today().isoformat()
         head = f"## {today}: device times of tokamax 0.0.12, `scripts/calibration report --record`"
-        tail = "Measured: published with the package. Estimated: libtpu 0.0.52. Every entry: [results-calibration.md](results-calibration.md)."
+        tail = (
+            "Measured: published with the package. Estimated: libtpu 0.0.52. "
+            "Every entry: [results-calibration.md](results-calibration.md)."
+        )
         results = TOP / "docs" / "results.md"
         begin, end = "<!-- calibration begin -->", "<!-- calibration end -->"
         old = results.read_text()
