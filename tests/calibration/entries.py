@@ -1,8 +1,9 @@
 """tokamax's published device times as a list of entries, each of which can be rebuilt as a function.
 
-The package `tokamax` carries, for real chips, how long its operations took: per operation a JSON file whose
-keys are the arguments (shapes, types, options) and whose values hold the times of each configuration. An entry
-is one timed configuration; its name is a hash of what it is, so that results survive a reordering of the files.
+The package `tokamax` carries, for real chips, how long its operations took: per operation a JSON file
+whose keys are the arguments (shapes, types, options) and whose values hold the times of each configuration.
+An entry is one timed configuration; its name is a hash of what it is, so that results survive a reordering of
+the files.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ Fact = dict[str, Any]
 
 
 def roofline(fact: Fact) -> float | None:
-    """Least milliseconds for the flops of the algorithm's products and the bytes of its arguments and results."""
+    """Least milliseconds for the flops of the algorithm's products and the bytes of arguments and results."""
     if not fact.get("flops") and not fact.get("bytes"):
         return None
     flops, bandwidth = PEAKS[fact["chip"]]

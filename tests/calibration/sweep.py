@@ -48,8 +48,8 @@ def compile_all(limit: int | None, deadline: float) -> None:
     for done, entry in enumerate(queue[:limit]):
         answer = compile_dumps.compile_entry(entry, DUMPS, deadline)
         seconds = time.monotonic() - started
-        print(f"[{seconds:5.0f} s] {done + 1}/{len(queue)} {entry.name} {answer['status']} {answer['seconds']} s "
-              f"{answer.get('reason', '')[:100]}", flush=True)  # fmt: skip
+        print(f"[{seconds:5.0f} s] {done + 1}/{len(queue)} {entry.name} {answer['status']} "
+              f"{answer['seconds']} s {answer.get('reason', '')[:100]}", flush=True)  # fmt: skip
 
 
 FACTS = TOP / "tests" / "calibration" / "data" / "tokamax.json"
@@ -87,8 +87,8 @@ def fact_of(entry: entries_module.Entry, answer: dict[str, Any]) -> report.Fact:
 
 
 def write_facts(facts: list[report.Fact]) -> None:
-    # Both implementations of a shape do the same work: the fewer flops count, without those of branches not
-    # taken.
+    # Both implementations of a shape do the same work: the fewer flops count, without those of branches
+    # not taken.
     least: dict[tuple[str, str, str], float] = {}
     for fact in facts:
         key = (fact["chip"], fact["operation"], fact["shape"])
@@ -119,8 +119,11 @@ def estimate() -> None:
 
 
 def fit(chip: str, target: str) -> None:
-    names = [(entry.name, entry.milliseconds) for entry, answer in compiled()
-             if entry.chip == chip and answer["status"] == "compiled" and plan.half(entry) == "fit"]  # fmt: skip
+    names = [
+        (entry.name, entry.milliseconds)
+        for entry, answer in compiled()
+        if entry.chip == chip and answer["status"] == "compiled" and plan.half(entry) == "fit"
+    ]
     print(json.dumps(calibrate(chip, names, "--write", target)["figures"], indent=1))
 
 

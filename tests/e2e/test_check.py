@@ -86,7 +86,7 @@ def code_cell(text: str) -> dict[str, object]:
 def test_notebook_lines_are_those_of_the_cell(shared: Kernelwright, tmp_path: pathlib.Path) -> None:
     imports, _, rest = WRONG_TYPE.partition("\n\n\n")
     kernel, _, call = rest.partition("\n\n\n")
-    title = {"cell_type": "markdown", "metadata": {}, "source": "# Doubling"}
+    title: dict[str, object] = {"cell_type": "markdown", "metadata": {}, "source": "# Doubling"}
     cells = [title, code_cell("%matplotlib inline\n" + imports), code_cell(kernel), code_cell(call)]
     path = tmp_path / "double.ipynb"
     path.write_text(json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
