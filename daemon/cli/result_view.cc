@@ -145,8 +145,9 @@ std::string PlanTable(const json& chip) {
   return text.empty() ? text : "  plan\n" + text;
 }
 
-// Rules that looked and do not apply, with the reason.
+// Rules that looked and do not apply, with the reason: of interest when nothing else helped.
 std::string RefusalTable(const json& chip) {
+  if (Member(chip, "best").is_object()) return "";
   constexpr size_t kShown = 12;
   const json& refusals = List(chip, "not_recognised");
   std::string text;
