@@ -158,9 +158,10 @@ Diagnostic Other(const GateResult& gate, const JudgeReport& verdict, const Error
 
 // Whether every kernel was written elsewhere than in the user's files.
 bool OfPackages(const ErrorContext& context) {
-  return !context.calls.empty() && std::none_of(context.calls.begin(), context.calls.end(), [&](const PallasCall& call) {
-    return call.kernel_span.file.empty() || IsUsers(call.kernel_span.file, context);
-  });
+  return !context.calls.empty() &&
+         std::none_of(context.calls.begin(), context.calls.end(), [&](const PallasCall& call) {
+           return call.kernel_span.file.empty() || IsUsers(call.kernel_span.file, context);
+         });
 }
 
 // Kernels of packages keep counters in their SMEM operands, leave results unread and read one index too many, where

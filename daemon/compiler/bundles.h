@@ -85,8 +85,8 @@ class BundleProgram {
   }
   const Opcode& opcode(const BundleOp& op) const { return opcodes_[op.opcode]; }
 
-  // Bundle where a region starts, or -1. The exit note of a kernel stands in the place of the notes on regions: a region
-  // that is named nowhere starts there.
+  // Bundle where a region starts, or -1. The exit note of a kernel stands in the place of the notes on regions: a
+  // region that is named nowhere starts there.
   int64_t FindRegion(int64_t region) const;
   // Whether the text ends where a program ends: at the exit bundle of a kernel or with the outermost region.
   bool complete() const { return complete_; }

@@ -47,8 +47,8 @@ struct Proposal {
   Exactness exactness = Exactness::kBitEqual;
   std::vector<TextEdit> edits;
   std::vector<NewFile> new_files;
-  std::vector<InputSpec> check_inputs;  // the inputs in the form that reduced check shapes are made from, where rows are
-                                        // one dimension; empty: as they are
+  std::vector<InputSpec> check_inputs;  // the inputs in the form that reduced check shapes are made from, where rows
+                                        // are one dimension; empty: as they are
 };
 
 // A rule that looked and does not apply, and why: shown in the report.
