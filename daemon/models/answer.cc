@@ -69,12 +69,10 @@ AnswerReader::AnswerReader(const WireFormat& wire, Endpoint endpoint, OnStream o
 void AnswerReader::OnHead(const HttpHead& head) {
   head_ = head;
   const std::string type = MediaType(head_);
-  if (head_.status != 200) {
+  if (head_.status != 200 || type == "application/json" || type.ends_with("+json")) {
     shape_ = Shape::kWhole;
   } else if (type == "text/event-stream") {
     shape_ = Shape::kStream;
-  } else if (type == "application/json" || type.ends_with("+json")) {
-    shape_ = Shape::kWhole;
   } else {
     // Some servers give no type, or a wrong one, for what they stream: the bytes decide.
     shape_ = type == "text/html" ? Shape::kOther : Shape::kUnknown;

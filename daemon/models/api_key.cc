@@ -36,8 +36,9 @@ Expected<ApiKey> ApiKey::Make(std::string_view text, const std::string& origin) 
 
 ApiKey::ApiKey(const ApiKey& other) = default;
 
-ApiKey::ApiKey(ApiKey&& other) noexcept : value_(other.value_), origin_(std::move(other.origin_)) {
+ApiKey::ApiKey(ApiKey&& other) noexcept : origin_(std::move(other.origin_)) {
   // Moving a short string copies its bytes: both must be wiped.
+  value_ = std::string_view(other.value_);
   Wipe(&other.value_);
 }
 

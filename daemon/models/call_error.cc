@@ -73,7 +73,7 @@ CauseFacts FactsOf(Cause cause) {
 
 std::string_view CauseName(Cause cause) { return FactsOf(cause).name; }
 
-CallError MakeError(Cause cause, std::string message, std::string where, std::string remedy) {
+CallError MakeError(Cause cause, const std::string& message, std::string where, std::string remedy) {
   const CauseFacts facts = FactsOf(cause);
   if (remedy.empty()) remedy = facts.remedy;
   CallError error;

@@ -55,7 +55,7 @@ template <typename T>
 using CallResult = tl::expected<T, CallError>;
 
 // An error with the kind that fits the cause. `where` names provider and model.
-CallError MakeError(Cause cause, std::string message, std::string where, std::string remedy = {});
+CallError MakeError(Cause cause, const std::string& message, std::string where, std::string remedy = {});
 
 // Whether asking the same again can succeed.
 bool MayRetry(const CallError& error);

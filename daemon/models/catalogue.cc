@@ -33,7 +33,7 @@ const Price* PriceFor(const std::vector<Price>& prices, int64_t input_tokens) {
 }
 
 Expected<double> Money(const JsonReader& reader, const std::string& key) {
-  const Expected<double> value = reader.Double(key);
+  Expected<double> value = reader.Double(key);
   if (!value) return value;
   if (*value < 0 || *value > 1e5) {
     return Fail(ErrorKind::kUsage, "a price is dollars per million tokens, from 0 to 100000",
@@ -50,7 +50,6 @@ Expected<std::optional<double>> OptionalMoney(const JsonReader& reader, const st
 }
 
 Expected<Price> ReadPrice(const JsonReader& reader) {
-  Price price;
   const Expected<int64_t> from = reader.IntOr("from_input_tokens", 0);
   const Expected<double> input = Money(reader, "input");
   const Expected<double> output = Money(reader, "output");
