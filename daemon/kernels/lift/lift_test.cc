@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "daemon/base/files.h"
+#include "daemon/cost/chips.h"
 #include "daemon/kernels/lift/traced_case.h"
 #include "gtest/gtest.h"
 
@@ -35,9 +36,8 @@ Lifted Lift(const Case& test, const std::string& module_path = "") {
   const Program program = ProgramOf(test.traced.at("program"));
   const Program other = ProgramOf(test.traced.at("other"));
   const std::vector<InputSpec> inputs = *ParseInputs(test.traced.at("inputs").get<std::string>(), "test");
-  // Lifts do not look at the chip.
-  const cost::Chip* chip = nullptr;
-  const ProposalContext context{files, "/k.py", test.traced.at("function"), program, inputs, *chip};
+  const cost::Chip chip;  // lifts do not look at it
+  const ProposalContext context{files, "/k.py", test.traced.at("function"), program, inputs, chip};
   Lifted lifted;
   lifted.proposals = ProposeLifts({context, test.traced.at("tree"), &other, module_path, false});
   for (const Proposal& proposal : lifted.proposals.proposals) {
