@@ -67,12 +67,9 @@ void AddFunction(const SourceFile& source, const FunctionInfo& function, const s
     target.inputs_origin = "comment";
   } else if (!kernels::SuppliesInputs(source)) {
     // A record that cannot be read is no reason to check less than without one.
-    const auto captured = kernels::CapturedInputs(captures, source.path(), function.qualified_name);
-    const kernels::InputsResult parsed =
-        captured && *captured ? kernels::ParseInputsText(**captured) : kernels::InputsResult();
-    if (const auto* inputs = std::get_if<std::vector<kernels::InputSpec>>(&parsed);
-        inputs != nullptr && !inputs->empty()) {
-      target.inputs = *inputs;
+    auto captured = kernels::CapturedInputs(captures, source.path(), function.qualified_name);
+    if (captured && *captured && !(*captured)->empty()) {
+      target.inputs = **std::move(captured);
       target.inputs_origin = "capture";
     }
   }

@@ -149,9 +149,7 @@ OrFailure<Entry> ReadEntry(const RunRequest& request, const std::string& capture
     auto captured = kernels::CapturedInputs(captures, entry.file, entry.function);
     if (!captured) return Failed(captured.error());
     if (*captured) {
-      auto inputs = kernels::ParseInputs(**captured, "the captured call");
-      if (!inputs) return Failed(inputs.error());
-      entry.inputs = *std::move(inputs);
+      entry.inputs = **std::move(captured);
       entry.inputs_origin = "capture";
     }
   }

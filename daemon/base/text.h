@@ -14,6 +14,9 @@ std::vector<std::string> Split(std::string_view text, char separator);
 // Lines without their ends; "\n" and "\r\n" both end a line, and a last line without an end counts.
 std::vector<std::string_view> SplitLines(std::string_view text);
 
+// Lines with their ends; the last one may lack it. Joined they are the text again.
+std::vector<std::string_view> SplitLinesWithEnds(std::string_view text);
+
 // Without blanks, tabs and line ends at both sides.
 std::string_view Trim(std::string_view text);
 

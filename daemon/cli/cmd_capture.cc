@@ -130,6 +130,7 @@ class CaptureCommand {
     if (!text) return Fail(text.error());
     auto summary = kernels::ReadCapture(*text, name);
     if (!summary) return Fail(summary.error());
+    const std::string inputs = kernels::FormatInputs(summary->inputs);
     std::filesystem::rename(fresh, out, error);
     if (error) return Fail(ErrorKind::kEnvironment, "the record cannot be kept: " + error.message(), out.string());
     if (!ended.success()) output_.Note("the program ended with " + ended.ToString() + "; what it did before is kept");
@@ -139,13 +140,13 @@ class CaptureCommand {
                        {"status", "captured"},
                        {"file", target.file},
                        {"function", target.function},
-                       {"inputs", summary->inputs},
+                       {"inputs", inputs},
                        {"calls", summary->calls},
                        {"values", summary->values},
                        {"record", out.string()},
                        {"program_exit", ended.ToString()}});
     } else {
-      output_.Out(name + "\n  " + summary->inputs + "\n  " + std::to_string(summary->calls) +
+      output_.Out(name + "\n  " + inputs + "\n  " + std::to_string(summary->calls) +
                   (summary->calls == 1 ? " call" : " different calls") + ", values of " +
                   std::to_string(summary->values) +
                   " arrays\noptimize, check and profile use these inputs when nothing else states them.\n");

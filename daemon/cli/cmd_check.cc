@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 #include <utility>
 
@@ -157,37 +158,50 @@ class CheckCommand {
   // the first is taken.
   Expected<int> Fix(const agents::CheckRequest& request, const agents::CheckResult& result) {
     const CheckedTexts checked = TextsOf(request, result);
-    auto fixed = ApplyFixes(result.diagnostics, checked.texts, std::numeric_limits<size_t>::max());
-    if (!fixed) return Fail(fixed.error());
-    if (fixed->after.empty()) {
+    auto trial = Try(request, result, checked, std::numeric_limits<size_t>::max());
+    if (trial && trial->after && trial->after->has_errors() && trial->fixed.titles.size() > 1) {
+      trial = Try(request, result, checked, 1);
+    }
+    if (!trial) return Fail(trial.error());
+    if (!trial->after) {
       output_.Note("nothing to apply: no proven fix");
       return Show(request, result);
     }
-    auto files = AsFiles(*fixed, checked);
-    if (!files) return Fail(files.error());
-    auto after = Check(Fixed(request, *files));
-    if (!after) return Fail(after.error());
-    if (after->has_errors() && fixed->titles.size() > 1) {
-      fixed = ApplyFixes(result.diagnostics, checked.texts, 1);
-      if (!fixed) return Fail(fixed.error());
-      files = AsFiles(*fixed, checked);
-      if (!files) return Fail(files.error());
-      after = Check(Fixed(request, *files));
-      if (!after) return Fail(after.error());
-    }
-    if (!after->failure.ok()) return Fail(after->failure);
+    if (!trial->after->failure.ok()) return Fail(trial->after->failure);
     if (flags_.diff) {
-      for (const auto& [path, text] : fixed->after) {
-        output_.Out(kernels::UnifiedDiff(NameInDiff(path, request.working_directory), fixed->before.at(path), text));
+      for (const auto& [path, text] : trial->fixed.after) {
+        output_.Out(
+            kernels::UnifiedDiff(NameInDiff(path, request.working_directory), trial->fixed.before.at(path), text));
       }
       return agents::CheckExitCode(result);
     }
     if (flags_.standard_input) {
       return Fail(ErrorKind::kUsage, "there is no file to write to", "--stdin", "Add --diff to see the fixes.");
     }
-    if (Status written = WriteFixed(*files); !written.ok()) return Fail(written);
-    for (const std::string& title : fixed->titles) output_.Note("applied: " + title);
-    return Show(request, *after);
+    if (Status written = WriteFixed(trial->files); !written.ok()) return Fail(written);
+    for (const std::string& title : trial->fixed.titles) output_.Note("applied: " + title);
+    return Show(request, *trial->after);
+  }
+
+  // Fixes taken together, and what a check says of the files with them.
+  struct Trial {
+    FixedTexts fixed;                          // as they are shown: notebooks as modules
+    FixedTexts files;                          // as they are written
+    std::optional<agents::CheckResult> after;  // nothing: there is no fix to take
+  };
+
+  Expected<Trial> Try(const agents::CheckRequest& request, const agents::CheckResult& result,
+                      const CheckedTexts& checked, size_t most) {
+    auto fixed = ApplyFixes(result.diagnostics, checked.texts, most);
+    if (!fixed) return Fail(fixed.error());
+    auto files = AsFiles(*fixed, checked);
+    if (!files) return Fail(files.error());
+    Trial trial{*std::move(fixed), *std::move(files), std::nullopt};
+    if (trial.fixed.after.empty()) return trial;
+    auto after = Check(Fixed(request, trial.files));
+    if (!after) return Fail(after.error());
+    trial.after = *std::move(after);
+    return trial;
   }
 
   static agents::CheckRequest Fixed(agents::CheckRequest request, const FixedTexts& fixed) {

@@ -7,7 +7,6 @@
 
 #include "daemon/base/files.h"
 #include "daemon/base/hash.h"
-#include "daemon/kernels/inputs.h"
 
 namespace kernelwright::kernels {
 namespace {
@@ -69,36 +68,38 @@ Expected<CaptureSummary> ReadCapture(std::string_view text, const std::string& w
     const json record = json::parse(text);
     if (record.at("version") != kVersion || record.at("calls").empty()) return Fail(malformed);
     CaptureSummary summary;
+    std::string inputs;
     for (const json& leaf : record["calls"][0].at("leaves")) {
       auto item = Item(leaf, where);
       if (!item) return Fail(item.error());
-      summary.inputs += (summary.inputs.empty() ? "" : " ") + *item;
+      inputs += (inputs.empty() ? "" : " ") + *item;
     }
     for (const json& call : record["calls"]) {
       ++summary.calls;
       for (const json& leaf : call.at("leaves")) summary.values += leaf.contains("key") ? 1 : 0;
     }
-    const InputsResult parsed = ParseInputsText(summary.inputs);
+    InputsResult parsed = ParseInputsText(inputs);
     if (const auto* error = std::get_if<InputsError>(&parsed)) {
       return Fail(ErrorKind::kUserCode, "the captured inputs cannot be used: " + error->message, where, error->remedy);
     }
+    summary.inputs = std::get<std::vector<InputSpec>>(std::move(parsed));
     return summary;
   } catch (const json::exception&) {
     return Fail(malformed);
   }
 }
 
-Expected<std::optional<std::string>> CapturedInputs(const std::string& captures, const std::string& file,
-                                                    const std::string& function) {
-  if (captures.empty()) return std::optional<std::string>();
+Expected<std::optional<std::vector<InputSpec>>> CapturedInputs(const std::string& captures, const std::string& file,
+                                                               const std::string& function) {
+  if (captures.empty()) return std::optional<std::vector<InputSpec>>();
   const std::filesystem::path path = CaptureFile(captures, file, function);
   std::error_code ignored;
-  if (!std::filesystem::is_regular_file(path, ignored)) return std::optional<std::string>();
+  if (!std::filesystem::is_regular_file(path, ignored)) return std::optional<std::vector<InputSpec>>();
   auto text = ReadFile(path, kMaxRecordBytes);
   if (!text) return Fail(text.error());
   auto summary = ReadCapture(*text, path.string());
   if (!summary) return Fail(summary.error());
-  return std::optional<std::string>(std::move(summary->inputs));
+  return std::optional<std::vector<InputSpec>>(std::move(summary->inputs));
 }
 
 }  // namespace kernelwright::kernels

@@ -5,8 +5,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "daemon/base/status.h"
+#include "daemon/kernels/inputs.h"
 #include "daemon/kernels/syntax.h"
 
 namespace kernelwright::kernels {
@@ -22,16 +24,16 @@ std::filesystem::path CaptureFile(const std::filesystem::path& captures, const s
                                   const std::string& function);
 
 struct CaptureSummary {
-  std::string inputs;  // of the first call, in the form of --inputs
-  int calls = 0;       // with different shapes or statics
-  int values = 0;      // arrays whose values were kept, over all calls
+  std::vector<InputSpec> inputs;  // of the first call
+  int calls = 0;                  // with different shapes or statics
+  int values = 0;                 // arrays whose values were kept, over all calls
 };
 
 // Reads a record's JSON. kUserCode when an argument of the first call cannot be described, with its name.
 Expected<CaptureSummary> ReadCapture(std::string_view json, const std::string& where);
 
 // The inputs of a recorded function, or nothing when there is no record. `captures` empty: there are none.
-Expected<std::optional<std::string>> CapturedInputs(const std::string& captures, const std::string& file,
-                                                    const std::string& function);
+Expected<std::optional<std::vector<InputSpec>>> CapturedInputs(const std::string& captures, const std::string& file,
+                                                               const std::string& function);
 
 }  // namespace kernelwright::kernels

@@ -18,7 +18,7 @@ TEST(Captures, LeavesBecomeInputs) {
       {"leaves": []}]})",
                                    "r.json");
   ASSERT_TRUE(summary) << summary.error().ToString();
-  EXPECT_EQ(summary->inputs, "x=bf16[8,128] p[\"w\"]=f32[] ids=i32[4]{0..9} n=8 flag=True key=prng");
+  EXPECT_EQ(FormatInputs(summary->inputs), "x=bf16[8,128] p[\"w\"]=f32[] ids=i32[4]{0..9} n=8 flag=True key=prng");
   EXPECT_EQ(summary->calls, 2);
   EXPECT_EQ(summary->values, 1);
 }

@@ -4,22 +4,12 @@
 #include <algorithm>
 #include <vector>
 
+#include "daemon/base/text.h"
+
 namespace kernelwright::kernels {
 namespace {
 
 using Lines = std::vector<std::string_view>;
-
-// Lines with their line ends; the last one may lack it.
-Lines Split(std::string_view text) {
-  Lines lines;
-  while (!text.empty()) {
-    const size_t end = text.find('\n');
-    const size_t size = end == std::string_view::npos ? text.size() : end + 1;
-    lines.push_back(text.substr(0, size));
-    text.remove_prefix(size);
-  }
-  return lines;
-}
 
 // Runs of lines: `old_count` lines at `old_begin` become `new_count` lines at `new_begin`.
 struct Change {
@@ -135,8 +125,8 @@ std::string Range(int begin, int count) {
 
 std::string UnifiedDiff(std::string_view path, std::string_view old_text, std::string_view new_text, int context) {
   if (old_text == new_text) return {};
-  const Lines a = Split(old_text);
-  const Lines b = Split(new_text);
+  const Lines a = SplitLinesWithEnds(old_text);
+  const Lines b = SplitLinesWithEnds(new_text);
   const std::vector<Change> changes = Changes(a, b);
   std::string out = "--- a/" + std::string(path) + "\n+++ b/" + std::string(path) + "\n";
   for (size_t first = 0; first < changes.size();) {
@@ -174,7 +164,7 @@ std::string NewFileDiff(std::string_view path, std::string_view text) {
 
 DiffStat CountChanges(std::string_view old_text, std::string_view new_text) {
   DiffStat stat;
-  for (const Change& change : Changes(Split(old_text), Split(new_text))) {
+  for (const Change& change : Changes(SplitLinesWithEnds(old_text), SplitLinesWithEnds(new_text))) {
     stat.added += change.new_count;
     stat.removed += change.old_count;
   }

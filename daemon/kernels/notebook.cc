@@ -7,6 +7,8 @@
 #include <optional>
 #include <utility>
 
+#include "daemon/base/text.h"
+
 namespace kernelwright::kernels {
 namespace {
 
@@ -31,16 +33,6 @@ std::optional<std::string> SourceText(const Json& cell) {
     text += line.get_ref<const std::string&>();
   }
   return text;
-}
-
-Json Lines(const std::string& text) {
-  Json lines = Json::array();
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t end = std::min(text.find('\n', begin), text.size() - 1) + 1;
-    lines.push_back(text.substr(begin, end - begin));
-    begin = end;
-  }
-  return lines;
 }
 
 // IPython's own lines as comments; every line keeps its length.
@@ -132,7 +124,7 @@ Expected<std::string> Notebook::WithModule(std::string_view module) const {
                   path_, "Make the change by hand.");
     }
     Json& source = document["cells"][cell.index]["source"];
-    source = source.is_string() ? Json(text) : Lines(text);
+    source = source.is_string() ? Json(text) : Json(SplitLinesWithEnds(text));
   }
   return document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }

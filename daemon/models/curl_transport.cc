@@ -4,8 +4,6 @@
 #include "daemon/models/curl_transport.h"
 
 #include <curl/curl.h>
-#include <pthread.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +14,7 @@
 #include <optional>
 #include <vector>
 
+#include "daemon/base/no_sigpipe.h"
 #include "daemon/base/redact.h"
 #include "daemon/base/text.h"
 #include "daemon/base/units.h"
@@ -63,32 +62,6 @@ struct Exchange {
   bool connected = false;
   size_t bytes = 0;
   SteadyTime last_byte;
-};
-
-// A connection that the other side closed raises SIGPIPE from inside the TLS library; an embedding process need not
-// have thought of that.
-class SigpipeBlocked {
- public:
-  SigpipeBlocked() {
-    sigemptyset(&pipe_);
-    sigaddset(&pipe_, SIGPIPE);
-    sigset_t pending;
-    sigpending(&pending);
-    was_pending_ = sigismember(&pending, SIGPIPE) == 1;
-    pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
-  }
-  ~SigpipeBlocked() {
-    const timespec now{};
-    if (!was_pending_) sigtimedwait(&pipe_, nullptr, &now);
-    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-  }
-  SigpipeBlocked(const SigpipeBlocked&) = delete;
-  SigpipeBlocked& operator=(const SigpipeBlocked&) = delete;
-
- private:
-  sigset_t pipe_;
-  sigset_t before_;
-  bool was_pending_ = false;
 };
 
 bool IsInterim(int status) { return status < 200; }
@@ -164,7 +137,7 @@ class CurlTransport : public Transport {
   HttpOutcome Run(const HttpRequest& request, const SecretHeader& key, const HttpLimits& limits, const HttpSink& sink,
                   const std::stop_token& stop) override {
     if (stop.stop_requested()) return {HttpFailure::kCancelled, "the request was cancelled", {}};
-    const SigpipeBlocked no_signals;
+    const NoSigpipe guard;  // the TLS library writes to connections that the other side closed
     Multi multi = TakeMulti();
     Easy easy(curl_easy_init());
     if (!multi || !easy) return {HttpFailure::kSetup, "libcurl cannot be set up", {}};

@@ -22,18 +22,6 @@ constexpr size_t kResultLine = 160;
 
 std::string LeftOut(size_t lines) { return "[… " + std::to_string(lines) + " lines left out …]\n"; }
 
-// Lines with their ends.
-std::vector<std::string_view> WithEnds(std::string_view text) {
-  std::vector<std::string_view> lines;
-  while (!text.empty()) {
-    const size_t end = text.find('\n');
-    const size_t size = end == std::string_view::npos ? text.size() : end + 1;
-    lines.push_back(text.substr(0, size));
-    text.remove_prefix(size);
-  }
-  return lines;
-}
-
 // One line about what an agent did in a message; empty for the user's own words.
 std::string Summary(const Message& message) {
   std::string line;
@@ -127,7 +115,7 @@ std::vector<Message> CutHard(std::vector<Message> messages, size_t most_bytes) {
 
 std::string FitText(std::string_view text, size_t most_bytes, Keep keep) {
   if (text.size() <= most_bytes || keep == Keep::kAll) return std::string(text);
-  const std::vector<std::string_view> lines = WithEnds(text);
+  const std::vector<std::string_view> lines = SplitLinesWithEnds(text);
   const size_t note = LeftOut(lines.size()).size() + 1;
   // No room for a note and a line: as many characters as fit.
   const size_t longest_end = keep == Keep::kEnd ? lines.back().size() : lines.front().size();

@@ -8,10 +8,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <csignal>
 #include <cstdint>
 
 #include "daemon/base/errno_status.h"
+#include "daemon/base/no_sigpipe.h"
 #include "daemon/worker/stop_fd.h"
 
 namespace kernelwright::worker {
@@ -43,35 +43,6 @@ class Waiter {
  private:
   std::stop_token stop_;
   StopFd wake_;
-};
-
-// Keeps a write to a closed pipe from raising SIGPIPE in this process: it is blocked for this thread during the write
-// and taken away when it came.
-class NoSigpipe {
- public:
-  NoSigpipe() {
-    sigemptyset(&pipe_);
-    sigaddset(&pipe_, SIGPIPE);
-    sigset_t pending;
-    sigpending(&pending);
-    was_pending_ = sigismember(&pending, SIGPIPE) == 1;
-    pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
-  }
-  ~NoSigpipe() {
-    if (!was_pending_) {
-      const timespec now{};
-      while (sigtimedwait(&pipe_, nullptr, &now) < 0 && errno == EINTR) {
-      }
-    }
-    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-  }
-  NoSigpipe(const NoSigpipe&) = delete;
-  NoSigpipe& operator=(const NoSigpipe&) = delete;
-
- private:
-  sigset_t pipe_;
-  sigset_t before_;
-  bool was_pending_ = false;
 };
 
 std::string EncodeVarint(uint64_t value) {
