@@ -29,26 +29,33 @@ std::optional<int> Field(std::string_view line, std::string_view key) {
   return ParseInt(line.substr(at + key.size()));
 }
 
-// Position behind the bracket that closes the one at `open`, quotes respected; npos when it stays open.
-size_t Balanced(std::string_view s, size_t open) {
+// How deep in brackets a text ends that is read piece by piece, quotes respected.
+struct BracketState {
   int depth = 0;
   bool quoted = false;
-  for (size_t i = open; i < s.size(); ++i) {
-    const char c = s[i];
-    if (quoted) {
-      if (c == '\\') {
-        ++i;
-      } else if (c == '"') {
-        quoted = false;
+
+  // Reads from `begin` on. With `until_closed` it stops behind the bracket that closes the first one; npos: the end.
+  size_t Read(std::string_view s, size_t begin = 0, bool until_closed = false) {
+    for (size_t i = begin; i < s.size(); ++i) {
+      const char c = s[i];
+      if (quoted) {
+        if (c == '\\') {
+          ++i;
+        } else if (c == '"') {
+          quoted = false;
+        }
+        continue;
       }
-      continue;
+      if (c == '"') quoted = true;
+      if (c == '(' || c == '[' || c == '{') ++depth;
+      if ((c == ')' || c == ']' || c == '}') && --depth == 0 && until_closed) return i + 1;
     }
-    if (c == '"') quoted = true;
-    if (c == '(' || c == '[' || c == '{') ++depth;
-    if ((c == ')' || c == ']' || c == '}') && --depth == 0) return i + 1;
+    return std::string_view::npos;
   }
-  return std::string_view::npos;
-}
+};
+
+// Position behind the bracket that closes the one at `open`; npos when it stays open.
+size_t Balanced(std::string_view s, size_t open) { return BracketState().Read(s, open, true); }
 
 std::vector<std::string_view> Split(std::string_view s) {
   std::vector<std::string_view> out;
@@ -73,29 +80,6 @@ std::vector<std::string_view> Split(std::string_view s) {
   if (const auto rest = Trim(s.substr(start)); !rest.empty()) out.push_back(rest);
   return out;
 }
-
-// How deep in brackets a text ends that is read piece by piece.
-struct BracketState {
-  int depth = 0;
-  bool quoted = false;
-
-  void Read(std::string_view s) {
-    for (size_t i = 0; i < s.size(); ++i) {
-      const char c = s[i];
-      if (quoted) {
-        if (c == '\\') {
-          ++i;
-        } else if (c == '"') {
-          quoted = false;
-        }
-        continue;
-      }
-      if (c == '"') quoted = true;
-      if (c == '(' || c == '[' || c == '{') ++depth;
-      if (c == ')' || c == ']' || c == '}') --depth;
-    }
-  }
-};
 
 struct FileLocation {
   int file = 0;

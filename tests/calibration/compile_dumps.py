@@ -21,13 +21,14 @@ import time
 import traceback
 from typing import TYPE_CHECKING, Any
 
+from kernelwright_worker.dump_flags import dump_flags
+
 # Run as scripts from this folder; the type checker sees them as a package.
 if TYPE_CHECKING:
     from calibration.entries import FILES, TOPOLOGIES, Entry
 else:
     from entries import FILES, TOPOLOGIES, Entry
 
-_PASSES = r"final_bundles|final_hlo|pre-finalize-registers-and-allocations"
 _WANTED = re.compile(r"-final_bundles\.txt$|TLP-hlo\.txt$|-registers-and-allocations\.txt$")
 _MEMORY_LIMIT = 24 << 30
 
@@ -110,11 +111,7 @@ def _child(entry: Entry, folder: pathlib.Path) -> dict[str, Any]:
         os.dup2(quiet, 1)
         os.dup2(quiet, 2)
     with tempfile.TemporaryDirectory(dir=folder) as dumps:
-        os.environ["LIBTPU_INIT_ARGS"] = " ".join([
-            f"--xla_jf_dump_to={dumps}", "--xla_jf_dump_llo_text=true",
-            f"--xla_jf_dump_llo_pass_label_regex={_PASSES}", "--xla_jf_emit_annotations=true",
-            "--xla_mosaic_enable_llo_source_annotations=true",
-        ])  # fmt: skip
+        os.environ["LIBTPU_INIT_ARGS"] = dump_flags(dumps)
         answer = _compile(entry)
         _keep(pathlib.Path(dumps), folder / entry.name)
     return answer

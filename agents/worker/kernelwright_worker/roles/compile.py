@@ -15,28 +15,15 @@ from jax.experimental import topologies
 from kernelwright.v1 import worker_pb2
 
 from kernelwright_worker import toolchain
+from kernelwright_worker.dump_flags import dump_flags
 from kernelwright_worker.frontend.errors import code_error
 
-_DUMP_PASSES = r"final_bundles|final_hlo|pre-finalize-registers-and-allocations"
 _WANTED = re.compile(
     r"-final_bundles\.txt$|-static-per-bundle-utilization\.txt$|TLP-hlo\.txt$|-registers-and-allocations\.txt$"
 )
 _UNWANTED = re.compile(r"schedule-analysis")
 _WIDE = ("float64", "int64", "uint64", "complex128")  # types that jax has only when 64 bits are switched on
 _GZIP_LEVEL = 3  # dumps are megabytes of repetitive text: more effort costs more time than the pipe does
-
-
-def dump_flags(folder: str) -> str:
-    """Compiler flags that write the schedule with source lines into a folder."""
-    return " ".join(
-        [
-            f"--xla_jf_dump_to={folder}",
-            "--xla_jf_dump_llo_text=true",
-            f"--xla_jf_dump_llo_pass_label_regex={_DUMP_PASSES}",
-            "--xla_jf_emit_annotations=true",
-            "--xla_mosaic_enable_llo_source_annotations=true",
-        ]
-    )
 
 
 def topology_device(chip: str) -> Any:
