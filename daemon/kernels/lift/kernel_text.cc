@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "daemon/kernels/inputs.h"
@@ -570,55 +571,69 @@ class StageWriter {
         return Refuse("rows of " + std::to_string(n) + " columns do not fit beside the product");
     }
     const Index index = stage_.whole_columns ? Index{"i, s", "i", "0", "s"} : Index{"i, j, s", "i", "j", "s"};
-    std::vector<std::pair<std::string, std::string>> blocks = {{"block_m", "m"}};
-    if (!stage_.whole_columns) blocks.emplace_back("block_n", "n");
-    blocks.emplace_back("block_k", "k");
-    std::vector<std::string> call_parameters = result_.arguments;
-    call_parameters.push_back("block_m=" + std::to_string(bm));
-    if (!stage_.whole_columns) call_parameters.push_back("block_n=" + std::to_string(bn));
-    call_parameters.push_back("block_k=" + std::to_string(bk));
-    call_ = Signature("", "def " + names_.call + "(", call_parameters, "):");
-    call_ += CallDoc("k", "Partial blocks are masked along k; those of rows and columns store only what exists.");
-    call_ += SizeLines() + MinLine(blocks);
+    const std::vector<std::string> scratch_shapes(
+        static_cast<size_t>(count), context_.modules.pltpu + ".VMEM((block_m, " + Wide() + "), " + jnp_ + ".float32)");
+    std::vector<std::string> semantics = {"parallel", "parallel", "arbitrary"};
+    if (stage_.whole_columns) semantics.erase(semantics.begin());
+    result_.needs_functools = true;
+    ProductCall("Partial blocks are masked along k; those of rows and columns store only what exists.",
+                "functools.partial(" + names_.kernel + ", k=k)", index, {bm, bn, bk}, scratch_shapes, semantics,
+                need());
+    return true;
+  }
+
+  struct BlockSizes {
+    int64_t m = 0;
+    int64_t n = 0;
+    std::optional<int64_t> k;  // nothing: a block has all of k
+  };
+
+  // Columns of a block of the result.
+  std::string Wide() const { return stage_.whole_columns ? "n" : "block_n"; }
+
+  // The function that calls a kernel with products.
+  void ProductCall(const std::string& note, const std::string& kernel, const Index& index, const BlockSizes& sizes,
+                   const std::vector<std::string>& scratch, const std::vector<std::string>& semantics, int64_t need) {
+    std::vector<std::string> parameters = result_.arguments;
+    std::vector<std::pair<std::string, std::string>> blocks;
+    std::vector<std::string> grid;
+    const auto add = [&](const std::string& block, const std::string& size, int64_t value) {
+      parameters.push_back(block + "=" + std::to_string(value));
+      blocks.emplace_back(block, size);
+      grid.push_back(pl_ + ".cdiv(" + size + ", " + block + ")");
+    };
+    add("block_m", "m", sizes.m);
+    if (!stage_.whole_columns) add("block_n", "n", sizes.n);
+    if (sizes.k) add("block_k", "k", *sizes.k);
+    call_ = Signature("", "def " + names_.call + "(", parameters, "):");
+    call_ += CallDoc("k", note) + SizeLines() + MinLine(blocks);
+
+    const std::string deep = sizes.k ? "block_k" : "k";
     std::vector<std::pair<std::string, std::string>> in_specs;
     std::vector<std::string> operands;
-    const std::string wide = stage_.whole_columns ? "n" : "block_n";
     for (const Place& input : inputs_) {
       if (input.weight != nullptr) {
-        in_specs.emplace_back(input.weight->transposed ? Spec(wide, "block_k", index, index.column, index.step)
-                                                       : Spec("block_k", wide, index, index.step, index.column),
+        in_specs.emplace_back(input.weight->transposed ? Spec(Wide(), deep, index, index.column, index.step)
+                                                       : Spec(deep, Wide(), index, index.step, index.column),
                               input.name);
       } else if (input.in_epilogue) {
         in_specs.emplace_back(ResultSpec(input.layout, index), input.name);
       } else {
-        in_specs.emplace_back(Spec("block_m", "block_k", index, index.row, index.step), input.name);
+        // Where k is cut the left side is the argument itself; else a prologue may take parts of other forms.
+        const bool rows = sizes.k || input.layout.rows;
+        const bool columns = sizes.k || input.layout.column != kUnit;
+        in_specs.emplace_back(
+            Spec(rows ? "block_m" : "1", columns ? deep : "1", index, rows ? index.row : "0", index.step), input.name);
       }
       operands.push_back(AsMatrix(input, "m", input.in_epilogue ? "n" : "k"));
     }
-    std::vector<std::string> scratch_shapes(
-        static_cast<size_t>(count), context_.modules.pltpu + ".VMEM((block_m, " + wide + "), " + jnp_ + ".float32)");
-    std::string grid = "(" + pl_ + ".cdiv(m, block_m), ";
-    if (!stage_.whole_columns) grid += pl_ + ".cdiv(n, block_n), ";
-    grid += pl_ + ".cdiv(k, block_k))";
-    std::vector<std::string> semantics = {"parallel", "parallel", "arbitrary"};
-    if (stage_.whole_columns) semantics.erase(semantics.begin());
-    result_.needs_functools = true;
-    FinishProduct("functools.partial(" + names_.kernel + ", k=k)", grid, in_specs, index, scratch_shapes, semantics,
-                  need(), operands);
-    return true;
-  }
-
-  void FinishProduct(const std::string& kernel, const std::string& grid,
-                     const std::vector<std::pair<std::string, std::string>>& in_specs, const Index& index,
-                     const std::vector<std::string>& scratch, const std::vector<std::string>& semantics, int64_t need,
-                     const std::vector<std::string>& operands) {
     std::vector<std::string> out_specs;
     std::vector<std::string> out_shapes;
     for (const Place& output : outputs_) {
       out_specs.push_back(ResultSpec(output.layout, index));
       out_shapes.push_back(OutShape("m", output.layout.column != kUnit ? "n" : "1", output.dtype));
     }
-    call_ += PallasCall(kernel, grid, in_specs, out_specs, out_shapes, scratch, semantics, need, operands);
+    call_ += PallasCall(kernel, Tuple(grid), in_specs, out_specs, out_shapes, scratch, semantics, need, operands);
     call_ += Results("n");
   }
 
@@ -681,44 +696,16 @@ class StageWriter {
       return Refuse("whole rows of " + std::to_string(k) + " columns and the weights for them do not fit in VMEM");
     }
     const Index index = stage_.whole_columns ? Index{"i", "i", "0", "0"} : Index{"i, j", "i", "j", "0"};
-    std::vector<std::string> parameters = result_.arguments;
-    parameters.push_back("block_m=" + std::to_string(bm));
-    std::vector<std::pair<std::string, std::string>> blocks = {{"block_m", "m"}};
-    if (!stage_.whole_columns) {
-      parameters.push_back("block_n=" + std::to_string(bn));
-      blocks.emplace_back("block_n", "n");
-    }
-    call_ = Signature("", "def " + names_.call + "(", parameters, "):");
-    call_ += CallDoc("k", "A block of rows has all of k; partial blocks of rows and columns store only what exists.");
-    call_ += SizeLines() + MinLine(blocks);
-    std::vector<std::pair<std::string, std::string>> in_specs;
-    std::vector<std::string> operands;
-    const std::string wide = stage_.whole_columns ? "n" : "block_n";
-    for (const Place& input : inputs_) {
-      if (input.weight != nullptr) {
-        in_specs.emplace_back(input.weight->transposed ? Spec(wide, "k", index, index.column, "0")
-                                                       : Spec("k", wide, index, "0", index.column),
-                              input.name);
-      } else if (input.in_epilogue) {
-        in_specs.emplace_back(ResultSpec(input.layout, index), input.name);
-      } else {
-        in_specs.emplace_back(Spec(input.layout.rows ? "block_m" : "1", input.layout.column != kUnit ? "k" : "1", index,
-                                   input.layout.rows ? index.row : "0", "0"),
-                              input.name);
-      }
-      operands.push_back(AsMatrix(input, "m", input.in_epilogue ? "n" : "k"));
-    }
     std::vector<std::string> scratch_shapes;
     if (!inline_left) {
       scratch_shapes.push_back(context_.modules.pltpu + ".VMEM((block_m, k), " + jnp_ + "." + first.left_dtype + ")");
     }
-    std::string grid =
-        "(" + pl_ + ".cdiv(m, block_m)" + (stage_.whole_columns ? ",)" : ", " + pl_ + ".cdiv(n, block_n))");
     std::vector<std::string> semantics = {"parallel"};
     if (!stage_.whole_columns) semantics.emplace_back("arbitrary");
     // Values of the prologue in float32 are nobody's window: the limit leaves room for them when blocks grow.
-    FinishProduct(names_.kernel, grid, in_specs, index, scratch_shapes, semantics, std::max(need(), kPrologueRoom),
-                  operands);
+    ProductCall("A block of rows has all of k; partial blocks of rows and columns store only what exists.",
+                names_.kernel, index, {bm, bn, std::nullopt}, scratch_shapes, semantics,
+                std::max(need(), kPrologueRoom));
     return true;
   }
 
