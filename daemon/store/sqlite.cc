@@ -112,15 +112,20 @@ Expected<Database> Database::Open(const std::filesystem::path& path, Mode mode) 
     UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
     if (!fd.valid()) return Fail(StatusFromErrno(errno, "cannot open the database", path.string()));
   }
-  Database database;
-  database.path_ = std::make_unique<std::string>(path.string());
-  sqlite3* connection = nullptr;
   const int flags = (mode == Mode::kReadOnly ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE) | SQLITE_OPEN_NOMUTEX;
-  const int code = sqlite3_open_v2(path.c_str(), &connection, flags, nullptr);
+  return Connect(path.string(), flags);
+}
+
+Expected<Database> Database::OpenInMemory() { return Connect(":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX); }
+
+Expected<Database> Database::Connect(const std::string& name, int flags) {
+  Database database;
+  database.path_ = std::make_unique<std::string>(name);
+  sqlite3* connection = nullptr;
+  const int code = sqlite3_open_v2(name.c_str(), &connection, flags, nullptr);
   database.connection_.reset(connection);
   if (code != SQLITE_OK) {
-    return Fail(
-        SqliteStatus(code, connection != nullptr ? sqlite3_errmsg(connection) : "out of memory", path.string()));
+    return Fail(SqliteStatus(code, connection != nullptr ? sqlite3_errmsg(connection) : "out of memory", name));
   }
   sqlite3_extended_result_codes(connection, 1);
   sqlite3_busy_timeout(connection, kBusyTimeoutMs);

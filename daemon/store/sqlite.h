@@ -62,6 +62,8 @@ class Database {
 
   // Opens the file, made with mode 0600 if need be, with foreign keys on and a busy timeout. Writes nothing yet.
   static Expected<Database> Open(const std::filesystem::path& path, Mode mode);
+  // A database of this object's alone, gone with it; no file.
+  static Expected<Database> OpenInMemory();
 
   // One or more statements without parameters or rows.
   Status Execute(const std::string& sql);
@@ -91,6 +93,8 @@ class Database {
   const std::string& path() const { return *path_; }
 
  private:
+  static Expected<Database> Connect(const std::string& name, int flags);
+
   struct Closer {
     void operator()(sqlite3* connection) const { sqlite3_close_v2(connection); }
   };

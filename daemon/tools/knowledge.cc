@@ -107,7 +107,7 @@ Expected<std::unique_ptr<KnowledgeIndex>> KnowledgeIndex::Load(const std::vector
 }
 
 Expected<std::unique_ptr<KnowledgeIndex>> KnowledgeIndex::FromSections(std::vector<KnowledgeSection> sections) {
-  Expected<store::Database> database = store::Database::Open(":memory:", store::Database::Mode::kReadWriteCreate);
+  Expected<store::Database> database = store::Database::OpenInMemory();
   if (!database) return Fail(database.error());
   auto state = std::make_unique<State>(*std::move(database));
   // Stemmed, so that "spilling" finds "spills".

@@ -1,6 +1,8 @@
 // The notes that ship with the product, and how they are found.
 #include "daemon/tools/knowledge.h"
 
+#include <filesystem>
+
 #include "daemon/base/files.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -22,6 +24,11 @@ TEST(KnowledgeTest, FilesAreCutAtTheirHeadings) {
   EXPECT_EQ(sections[2].heading, "A > B");
   EXPECT_THAT(sections[2].text, HasSubstr("# no heading"));
   EXPECT_EQ(sections[3].heading, "D") << "C has no text of its own";
+}
+
+TEST(KnowledgeTest, TheIndexLeavesNoFile) {
+  ASSERT_TRUE(KnowledgeIndex::FromSections({}));
+  EXPECT_FALSE(std::filesystem::exists(":memory:"));
 }
 
 TEST(KnowledgeTest, TheUsersNotesReplaceAndAdd) {
