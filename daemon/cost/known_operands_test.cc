@@ -55,7 +55,7 @@ int64_t LoopIterations(const Estimate& estimate, const std::string& kernel) {
   return 0;
 }
 
-constexpr int64_t kTile = 8 * 128 * 4;  // bytes of a block of 8 rows of float32
+constexpr int64_t kTile = int64_t{8} * 128 * 4;  // bytes of a block of 8 rows of float32
 
 // ---- scalar prefetch: 8 steps read block idx[i]; equal neighbours are not copied again.
 
@@ -105,9 +105,9 @@ std::vector<int32_t> Causal(int n, bool next) {
 
 TEST(NoSilentWrongBranch, MaskTablesThatAreConstants) {
   // Tables of bytes, packed four rows to a word. Columns are copied when their number changes: 35 times.
-  constexpr int64_t kBlock = 128 * 128 * 2;
-  EXPECT_EQ(MustEstimate("v5e", "masktable").dma_bytes, (8 + 35) * kBlock + 8 * 2 * kBlock + 2 * 1024);
-  EXPECT_EQ(MustEstimate("v6e", "masktable").dma_bytes, (8 + 35) * kBlock + 8 * 2 * kBlock + 2 * 1024);
+  constexpr int64_t kBlock = int64_t{128} * 128 * 2;
+  EXPECT_EQ(MustEstimate("v5e", "masktable").dma_bytes, (8 + 35 + 16) * kBlock + 2048);
+  EXPECT_EQ(MustEstimate("v6e", "masktable").dma_bytes, (8 + 35 + 16) * kBlock + 2048);
   // Half of the products of a dense pass and a little more: 36 of 64 blocks, each of the same number of products.
   const Estimate on_chip = MustEstimate("tpu7x", "masktable");
   EXPECT_EQ(LoopIterations(on_chip, "masked.1"), 65);

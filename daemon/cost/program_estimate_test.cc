@@ -153,7 +153,7 @@ TEST(EstimateTest, RefusesIncompleteDumps) {
   Dumps short_of_its_end = all;
   for (Dump& dump : short_of_its_end) {
     if (dump.name.find("add.1-03") != std::string::npos)
-      dump.text.resize(dump.text.rfind("\n", dump.text.size() - 2) + 1);
+      dump.text.resize(dump.text.rfind('\n', dump.text.size() - 2) + 1);
   }
   EXPECT_THAT(std::get<Refusal>(EstimateFromDumps(short_of_its_end, chip, {}, {})).reason, HasSubstr("cut off"));
   Dumps twice = all;

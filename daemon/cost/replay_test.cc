@@ -274,7 +274,7 @@ TEST(TaintTest, CopiesWithUnknownPartsAreRefused) {
 }
 
 TEST(SemaphoreTest, OwnSignalsAreCountedAndOthersRefused) {
-  const auto refused = [](std::vector<std::string> bundles) {
+  const auto refused = [](const std::vector<std::string>& bundles) {
     return ReplayBundles(bundles).result.refusal.has_value();
   };
   EXPECT_FALSE(refused({"{ %1 = vsyncadd [#allocation1], 2 }", "{ %2 = vwait.ge [#allocation1], 2 }"}));

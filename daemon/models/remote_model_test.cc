@@ -93,7 +93,7 @@ class HalfRandom : public RandomSource {
 
 class RemoteModelTest : public ::testing::Test {
  protected:
-  AskResult Ask(AskOptions options = {}) { return Make()->Ask(request_, options); }
+  AskResult Ask(const AskOptions& options = {}) { return Make()->Ask(request_, options); }
   std::unique_ptr<Model> Make() {
     Connection connection;
     connection.wire = &OpenAiWire();

@@ -236,7 +236,6 @@ TEST(Rewrite, RulesCompose) {
     const std::string both = again.Applied(entry.second);
     ExpectGolden(std::string(entry.first) + "+" + entry.second, both);
     // What was done is not proposed once more.
-    const std::string function = Graphs().at(key).function;
     EXPECT_TRUE(again.Of(entry.first).empty()) << entry.first;
   }
 }

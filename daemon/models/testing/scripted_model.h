@@ -38,7 +38,7 @@ class ScriptedModel : public Model {
     reply.message = {Role::kAssistant, {std::move(call)}};
     Add(std::move(reply));
   }
-  void Fail(Cause cause, std::string message) { Add(MakeError(cause, std::move(message), Name())); }
+  void Fail(Cause cause, const std::string& message) { Add(MakeError(cause, message, Name())); }
   void Add(Step step) {
     const std::lock_guard lock(mutex_);
     steps_.push_back(std::move(step));
